@@ -1,0 +1,8 @@
+// All of Belfry. Including the one header that is needed compiles faster.
+#pragma once
+
+#include "core/error.h"
+#include "core/file_system.h"
+#include "core/hash64.h"
+#include "core/string_tensor.h"
+#include "core/tensor_dict.h"

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Makes this machine ready to build Belfry: Debian packages that are missing, and LibTorch where none is found.
+# Safe to run again: a second run takes a fraction of a second.   scripts/setup.sh [--cuda | --cpu]
+set -euo pipefail
+
+torch_version=2.11.0
+packages=(g++ cmake ninja-build ccache protobuf-compiler libprotobuf-dev catch2 python3-pip libleveldb-dev libisal-dev libfarmhash-dev libboost-program-options-dev nlohmann-json3-dev libbenchmark-dev)
+gpu=auto
+for argument in "$@"; do
+  case $argument in
+    --cuda) gpu=yes ;;
+    --cpu) gpu=no ;;
+    *) echo "usage: scripts/setup.sh [--cuda | --cpu]" >&2; exit 2 ;;
+  esac
+done
+
+missing_packages() {
+  dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null | awk '$2 == "installed" {print $1}' |
+    sort -u | comm -13 - <(printf '%s\n' "${packages[@]}" | sort -u)
+}
+
+install_packages() {
+  local missing as_root=()
+  mapfile -t missing < <(missing_packages)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null || ! { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+      echo "setup: these packages are missing, and neither root nor sudo is at hand. Ask an administrator for:" >&2
+      echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+      exit 1
+    fi
+    as_root=(sudo)
+  fi
+  echo "setup: installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+has_gpu_driver() { [ -e /proc/driver/nvidia/version ] || [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; }
+
+# CMake's own search decides whether there is a LibTorch already, so that both can never disagree.
+libtorch_found() {
+  local out
+  out=$(cmake -DLibTorch_WITH_CUDA="$1" -P cmake/ProbeLibTorch.cmake 2>&1) && echo "setup: $out"
+}
+
+install_libtorch() {
+  local cache="${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/belfry"
+  local final="$cache/libtorch-$torch_version" requirements=(torch==$torch_version)
+  mkdir -p "$cache"
+  exec 9>"$cache/lock" && flock 9  # two clones at once: one downloads, the other waits and finds it
+  libtorch_found "$1" && return 0
+  part=$(mktemp -d "$cache/part.XXXXXX")
+  trap 'rm -rf "$part"' EXIT  # part is not local: the trap runs after this function
+  mkdir "$part/tmp"
+  if [ "$1" = OFF ]; then
+    requirements=(--no-deps torch==$torch_version nvidia-cuda-cupti==13.0.85 nvidia-cuda-runtime==13.0.96)
+    echo "setup: LibTorch $torch_version for the CPU (0.5 GB to load, 1.2 GB on disk) into $final"
+  else
+    echo "setup: LibTorch $torch_version with CUDA (2.5 GB to load, 4.5 GB on disk) into $final"
+  fi
+  # --target needs no venv and is allowed where Debian marks the system Python as its own. TMPDIR: pip unpacks there first.
+  TMPDIR="$part/tmp" PIP_ROOT_USER_ACTION=ignore /usr/bin/python3 -m pip install -q --no-cache-dir --no-compile --no-warn-conflicts \
+    --disable-pip-version-check --target "$part/libtorch" "${requirements[@]}"
+  rm -rf "$final"
+  mv "$part/libtorch" "$final"
+  libtorch_found "$1" || { echo "setup: LibTorch was installed into $final, but CMake does not find it" >&2; exit 1; }
+}
+
+cd "$(dirname "$0")/.."
+install_packages
+[ $gpu = auto ] && { has_gpu_driver && gpu=yes || gpu=no; }
+[ $gpu = yes ] && with_cuda=ON || with_cuda=OFF
+libtorch_found $with_cuda || install_libtorch $with_cuda
