@@ -41,10 +41,10 @@ class FileSystem {
   virtual bool is_directory(const std::string& path) = 0;
   // Names, not paths, sorted; without "." and "..".
   virtual std::vector<std::string> list(const std::string& directory) = 0;
-  virtual void make_directories(const std::string& path) = 0;  // and its parents; not an error when there
+  virtual void make_directories(const std::string& path) = 0;               // and its parents; not an error when there
   virtual void rename(const std::string& from, const std::string& to) = 0;  // atomic, replaces a file
-  virtual void remove_file(const std::string& path) = 0;  // not an error when absent
-  virtual void remove_all(const std::string& path) = 0;   // a whole folder; not an error when absent
+  virtual void remove_file(const std::string& path) = 0;                    // not an error when absent
+  virtual void remove_all(const std::string& path) = 0;                     // a whole folder; not an error when absent
   virtual void sync_directory(const std::string& path) = 0;
 };
 
