@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <any>
 #include <functional>
 #include <memory>
 #include <string>
@@ -57,6 +58,9 @@ class Replica {
   std::shared_ptr<torch::nn::Module> module(const std::string& name, std::type_index type, const ModuleFactory& make,
                                             bool training);
 
+  // What module `name` was made with, for callers that want to notice a change; empty at first.
+  std::any& module_arguments(const std::string& name) { return module_arguments_[name]; }
+
   // A variable without a module: the replica's leaf for it. `initial` is called, with random numbers as for a module,
   // when nobody has made the variable yet.
   at::Tensor variable(const std::string& name, const std::function<at::Tensor()>& initial, bool trainable);
@@ -96,6 +100,7 @@ class Replica {
   const int index_;
   const LogicalDevice device_;
   std::unordered_map<std::string, std::unique_ptr<ModuleEntry>> modules_;
+  std::unordered_map<std::string, std::any> module_arguments_;
   std::unordered_map<std::string, std::unique_ptr<Leaf>> leaves_;  // by variable
   std::unordered_map<const void*, Leaf*> leaf_of_tensor_;          // by TensorImpl
   std::vector<Leaf*> sorted_;
