@@ -6,3 +6,4 @@
 #include "core/hash64.h"
 #include "core/string_tensor.h"
 #include "core/tensor_dict.h"
+#include "estimator/metrics/metric.h"
