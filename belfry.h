@@ -6,4 +6,8 @@
 #include "core/hash64.h"
 #include "core/string_tensor.h"
 #include "core/tensor_dict.h"
+#include "estimator/metrics/auc.h"
+#include "estimator/metrics/classes.h"
+#include "estimator/metrics/counts.h"
+#include "estimator/metrics/means.h"
 #include "estimator/metrics/metric.h"
