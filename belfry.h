@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/hash64.h"
+#include "core/log.h"
 #include "core/record_io.h"
 #include "core/string_tensor.h"
 #include "core/tensor_dict.h"

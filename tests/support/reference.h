@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "tests/testing.h"
 
-namespace belfry_test {
+namespace belfry::testing {
 
 using Json = nlohmann::json;
 
@@ -35,7 +35,7 @@ inline double to_number(const Json& json) {
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (text == "inf") return std::numeric_limits<double>::infinity();
   if (text == "-inf") return -std::numeric_limits<double>::infinity();
-  belfry::fail(belfry::ErrorKind::kInvalidArgument, "'", text, "' in a reference file is not a number");
+  fail(ErrorKind::kInvalidArgument, "'", text, "' in a reference file is not a number");
 }
 
 inline void append_numbers(const Json& json, std::vector<double>& to) {
@@ -94,4 +94,4 @@ inline void check_close(const at::Tensor& actual, const Json& expected, double r
   check_close(actual, to_tensor(expected, at::kDouble), relative, absolute);
 }
 
-}  // namespace belfry_test
+}  // namespace belfry::testing

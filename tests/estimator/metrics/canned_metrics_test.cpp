@@ -14,9 +14,9 @@
 namespace {
 
 using namespace belfry;
-using belfry_test::check_close;
-using belfry_test::Json;
-using belfry_test::to_tensor;
+using belfry::testing::check_close;
+using belfry::testing::Json;
+using belfry::testing::to_tensor;
 using metrics::AucCurve;
 using metrics::AucSummation;
 using metrics::OperatingPoint;
@@ -184,7 +184,7 @@ void check_after_each_batch(const MakeMetric& make, const std::vector<Batch>& da
 }
 
 void check_section(const char* section, const Table& table) {
-  const Json data = belfry_test::reference("canned")["metrics"];
+  const Json data = belfry::testing::reference("canned")["metrics"];
   for (const auto& [key, expected] : data[section].items()) {
     INFO(section << " " << key);
     const bool weighted = key.size() > 2 && key.substr(key.size() - 2) == "_w";
