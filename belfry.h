@@ -14,3 +14,5 @@
 #include "estimator/metrics/counts.h"
 #include "estimator/metrics/means.h"
 #include "estimator/metrics/metric.h"
+#include "estimator/summaries/event_reader.h"
+#include "estimator/summaries/event_writer.h"
