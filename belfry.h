@@ -1,9 +1,12 @@
 // All of Belfry. Including the one header that is needed compiles faster.
 #pragma once
 
+#include "core/crc32c.h"
 #include "core/error.h"
 #include "core/file_system.h"
 #include "core/hash64.h"
+#include "core/log.h"
+#include "core/record_io.h"
 #include "core/string_tensor.h"
 #include "core/tensor_dict.h"
 #include "distribute/call_site.h"
@@ -27,3 +30,10 @@
 #include "optimizers/train_op.h"
 #include "optimizers/update_committer.h"
 #include "optimizers/update_rule.h"
+#include "estimator/metrics/auc.h"
+#include "estimator/metrics/classes.h"
+#include "estimator/metrics/counts.h"
+#include "estimator/metrics/means.h"
+#include "estimator/metrics/metric.h"
+#include "estimator/summaries/event_reader.h"
+#include "estimator/summaries/event_writer.h"
