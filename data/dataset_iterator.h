@@ -56,6 +56,7 @@ class DatasetIterator {
   std::shared_ptr<const data_internal::Node> node_;
   std::unique_ptr<data_internal::Stream> stream_;
   std::exception_ptr failure_;
+  uint64_t fingerprint_ = 0;
   int64_t rows_seen_ = 0;
 };
 

@@ -26,7 +26,8 @@ class Generator {
       : next_(std::move(next)) {}  // NOLINT(google-explicit-constructor)
 
   // `restore(save())` on a fresh generator has to bring back the same remaining elements. `save` is called once for
-  // each position asked for, and once an element where a prefetch follows. kInvalidArgument if only one is given.
+  // each position asked for, once a window where a shuffle follows, and once an element where a prefetch does.
+  // kInvalidArgument if only one is given.
   Generator(Next next, Save save, Restore restore);
 
   std::optional<Batch> next() { return next_(); }
