@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "export_output.h"
@@ -29,18 +28,12 @@ inline constexpr const char* kSignatureFile = "belfry_signature.json";
 // The bytes of a .pt file. serving_default is `forward`; each signature is also a method of its own name, mangled.
 // Methods take the inputs by position in the order of the receiver (or by name, mangled) and return a tensor, or a
 // tuple in the order of the signature's outputs where there are several. Weights are attributes named by
-// mangle(variable), and only those that a signature reads are written. The same model gives the same bytes.
+// mangle_name(variable), and only those that a signature reads are written. The same model gives the same bytes.
 //
 // belfry_signature.json: {"format": 1, "belfry_version", "torch_version", "signatures": {name: {"method", "kind",
 // "method_name", "inputs": [{"name", "argument", "dtype", "shape"}], "outputs": [{"name", "dtype", "shape",
 // "vocabulary"?}], "class_names"?}}, "variables": [{"name", "attribute", "dtype", "shape"}]}; -1 in a shape is the
 // batch. kInvalidArgument when there is no serving_default or two signatures or outputs of one share a name.
 std::string torchscript_bytes(const Trace& trace, const std::vector<TracedSignature>& signatures);
-
-// A Python identifier for any name: '/' becomes "__", every other byte that an identifier cannot hold "_x" and two hex
-// digits. Two names never become the same.
-std::string mangle(std::string_view name);
-// The name that mangle() made `identifier` of; kInvalidArgument when it made none.
-std::string demangle(std::string_view identifier);
 
 }  // namespace belfry

@@ -41,14 +41,14 @@ struct TracedOutput {
 
 // A graph whose first input is a module with the variables, the others those of the receiver, in its order. Its nodes
 // read variables as attributes (prim::GetAttr) of names "v0", "v1" ... Its result is one tuple of tensors, the outputs.
-// Types keep dtype and rank, and every size that does not depend on the rows. Writes into fresh tensors are gone; those
-// into views of a tensor are listed, for formats that have no memory to write to.
+// Types keep dtype and rank, and every size that does not depend on the rows. Writes into fresh tensors are gone; the
+// operations that write into views stay and are listed, for formats that have no memory to write to.
 struct Trace {
   std::shared_ptr<torch::jit::Graph> graph;
   std::vector<ServingInput> inputs;
   std::vector<TracedOutput> outputs;
   NamedTensors variables;  // those that the graph reads: variables[i] is its attribute "v<i>"
-  std::vector<std::string> view_writes;
+  std::vector<std::string> remaining_writes;
   std::vector<std::string> warnings;  // outputs whose dimension 0 is not the batch
 };
 
