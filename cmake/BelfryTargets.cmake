@@ -74,5 +74,15 @@ function(belfry_protobuf folder)
     target_sources(belfry_${folder} PRIVATE ${out}.cc ${out}.h)
     set_source_files_properties(${out}.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -w)
   endforeach()
-  target_include_directories(belfry_${folder} PRIVATE ${generated})
+  belfry_use_protos(belfry_${folder})
+endfunction()
+
+# For a target of ours that includes "belfry/core/event.pb.h". The system's protobuf headers win over LibTorch's older
+# ones, which are -idirafter.
+function(belfry_use_protos target)
+  target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
+  target_link_libraries(${target} PRIVATE protobuf::libprotobuf)
+  if(NOT target STREQUAL belfry_core)
+    add_dependencies(${target} belfry_core)  # which generates them
+  endif()
 endfunction()

@@ -41,21 +41,28 @@ class FileSystem {
   virtual bool is_directory(const std::string& path) = 0;
   // Names, not paths, sorted; without "." and "..".
   virtual std::vector<std::string> list(const std::string& directory) = 0;
-  virtual void make_directories(const std::string& path) = 0;  // and its parents; not an error when there
+  virtual void make_directories(const std::string& path) = 0;               // and its parents; not an error when there
   virtual void rename(const std::string& from, const std::string& to) = 0;  // atomic, replaces a file
-  virtual void remove_file(const std::string& path) = 0;  // not an error when absent
-  virtual void remove_all(const std::string& path) = 0;   // a whole folder; not an error when absent
+  virtual void remove_file(const std::string& path) = 0;                    // not an error when absent
+  virtual void remove_all(const std::string& path) = 0;                     // a whole folder; not an error when absent
   virtual void sync_directory(const std::string& path) = 0;
 };
 
-// The machine's own. Lives as long as the process.
+// The machine's own. Lives as long as the process. Its WritableFile gathers up to 64 KiB before it writes; one that is
+// destroyed without close() has its gathered bytes written, and an error of that is lost.
 FileSystem& posix_file_system();
 
+// The whole file. kNotFound when there is none.
 std::string read_file(FileSystem& files, const std::string& path);
 // Under a temporary name in the same folder, synced, renamed, folder synced: `path` has its old or its new content,
 // whenever the process or the machine dies. The temporary file is removed when this throws.
 void write_file_atomically(FileSystem& files, const std::string& path, std::string_view bytes);
 
+// `path` with ".tmp-", this process's number and a count behind it: no two calls on one machine give the same. Where a
+// file is written before it is renamed to `path`.
+std::string temporary_path(const std::string& path);
+
+// Joined by one slash; `name` alone when it is absolute or the folder is empty.
 std::string join_path(std::string_view folder, std::string_view name);
 
 }  // namespace belfry
