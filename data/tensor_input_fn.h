@@ -13,7 +13,7 @@ struct TensorInputOptions {
   // kForever repeats without end. Batches go across passes.
   int64_t num_epochs = 1;
   // Has to be said: true for training, false for evaluation and prediction.
-  std::optional<bool> shuffle;
+  std::optional<bool> shuffle = {};
   uint64_t seed = 0;
 };
 

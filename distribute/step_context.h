@@ -88,9 +88,9 @@ class StepContext {
   Replica& replica_;
   Options options_;
   int64_t global_step_;
-  std::vector<CallSite> passed_;  // with the next occurrence of each in this step
-  std::vector<Assignment> assignments_;
-  std::vector<std::shared_ptr<PendingUpdate>> updates_;
+  std::vector<CallSite> passed_ = {};  // with the next occurrence of each in this step
+  std::vector<Assignment> assignments_ = {};
+  std::vector<std::shared_ptr<PendingUpdate>> updates_ = {};
 };
 
 // Makes `context` the thread's current one while it lives.

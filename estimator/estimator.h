@@ -67,11 +67,11 @@ class Estimator {
   explicit Estimator(ModelFn model_fn, RunConfig config = {});
   // `model_fn` may have no labels, or a last argument `const P& params`, which is given here and held by value.
   template <class F>
-    requires(internal::FullModelFn<F> || internal::LabelFreeModelFn<F>)
-  explicit Estimator(F model_fn, RunConfig config = {}) : Estimator(make_model_fn(std::move(model_fn)), std::move(config)) {}
+  requires(internal::FullModelFn<F> || internal::LabelFreeModelFn<F>) explicit Estimator(F model_fn,
+                                                                                         RunConfig config = {})
+      : Estimator(make_model_fn(std::move(model_fn)), std::move(config)) {}
   template <class F, class P>
-    requires internal::ModelFnWithParams<F, P>
-  Estimator(F model_fn, RunConfig config, P params)
+  requires internal::ModelFnWithParams<F, P> Estimator(F model_fn, RunConfig config, P params)
       : Estimator(make_model_fn(std::move(model_fn), std::move(params)), std::move(config)) {}
   virtual ~Estimator();
   Estimator(Estimator&&) noexcept;

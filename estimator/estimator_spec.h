@@ -25,13 +25,13 @@ using EvalMetricOps = std::vector<std::pair<std::string, Metric>>;
 
 // The parts of a spec that its mode does not ask for.
 struct SpecExtras {
-  Predictions predictions;  // beside a loss
-  EvalMetricOps eval_metric_ops;
-  ExportOutputs export_outputs;
-  Hooks training_hooks;
-  Hooks training_chief_hooks;
-  Hooks evaluation_hooks;
-  Hooks prediction_hooks;
+  Predictions predictions = {};  // beside a loss
+  EvalMetricOps eval_metric_ops = {};
+  ExportOutputs export_outputs = {};
+  Hooks training_hooks = {};
+  Hooks training_chief_hooks = {};
+  Hooks evaluation_hooks = {};
+  Hooks prediction_hooks = {};
 };
 
 // A value. Made by train(), eval() or predict(), which check what their mode wants; one made by hand is checked when

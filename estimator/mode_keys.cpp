@@ -4,9 +4,12 @@ namespace belfry {
 
 const char* to_string(ModeKeys mode) {
   switch (mode) {
-    case ModeKeys::kTrain: return "train";
-    case ModeKeys::kEval: return "eval";
-    case ModeKeys::kPredict: return "infer";
+    case ModeKeys::kTrain:
+      return "train";
+    case ModeKeys::kEval:
+      return "eval";
+    case ModeKeys::kPredict:
+      return "infer";
   }
   return "unknown";
 }

@@ -35,8 +35,10 @@ std::shared_ptr<ModuleOf<Handle>> pointer_of(const Handle& handle) {
 }
 
 template <class T>
-inline constexpr bool kIsState = std::is_convertible_v<T, at::Tensor> || requires(T& t) { t->parameters(); } ||
-                                 requires(T& t) { t.parameters(); };
+inline constexpr bool kIsState = std::is_convertible_v<T, at::Tensor> || requires(T& t) {
+  t->parameters();
+}
+|| requires(T& t) { t.parameters(); };
 
 }  // namespace internal
 
@@ -51,10 +53,10 @@ class ModelContext : public StepContext {
   const RunConfig& config() const { return config_; }
 
   // The module of that name, which `make` makes at the first call on this tower and which lasts. `make` returns a
-  // module holder (Net(64, 10)) or a shared_ptr of a module; so does this. Parameters and buffers become variables below
-  // `name`; train or eval mode is set from mode(). See Replica::module for what is an error.
+  // module holder (Net(64, 10)) or a shared_ptr of a module; so does this. Parameters and buffers become variables
+  // below `name`; train or eval mode is set from mode(). See Replica::module for what is an error.
   template <class Make>
-    requires std::invocable<Make&>
+  requires std::invocable<Make&>
   auto module(const std::string& name, Make&& make) -> std::invoke_result_t<Make&> {
     using Handle = std::invoke_result_t<Make&>;
     using Impl = internal::ModuleOf<Handle>;
@@ -65,8 +67,8 @@ class ModelContext : public StepContext {
   // The same for cheap arguments: ctx.module<Net>("net", 64, 10), with a holder or an Impl type. Arguments may not be
   // modules or tensors, which would be state outside the store. kInvalidArgument when the arguments change.
   template <class M, class... Args>
-    requires(!(sizeof...(Args) == 1 && (std::invocable<Args&> && ...)))
-  auto module(const std::string& name, Args... args) {
+  requires(!(sizeof...(Args) == 1 && (std::invocable<Args&> && ...))) auto module(const std::string& name,
+                                                                                  Args... args) {
     static_assert(!(internal::kIsState<Args> || ...),
                   "modules and tensors are not arguments: make them inside the module, or use module(name, factory)");
     check_arguments(name, std::tuple<Args...>(args...));

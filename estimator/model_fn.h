@@ -33,8 +33,7 @@ concept ModelFnWithParams =
 // A ModelFn from a callable (features, labels, mode, ctx), or without the labels; then input that has labels is
 // kInvalidArgument.
 template <class F>
-  requires internal::FullModelFn<F> || internal::LabelFreeModelFn<F>
-ModelFn make_model_fn(F function) {
+requires internal::FullModelFn<F> || internal::LabelFreeModelFn<F> ModelFn make_model_fn(F function) {
   if constexpr (internal::FullModelFn<F>) {
     return ModelFn(std::move(function));
   } else {
@@ -48,12 +47,10 @@ ModelFn make_model_fn(F function) {
 
 // The same for a callable with a last argument, `params`, which is held by value.
 template <class F, class P>
-  requires internal::ModelFnWithParams<F, P>
-ModelFn make_model_fn(F function, P params) {
+requires internal::ModelFnWithParams<F, P> ModelFn make_model_fn(F function, P params) {
   return [function = std::move(function), params = std::make_shared<const P>(std::move(params))](
-             const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) mutable -> EstimatorSpec {
-    return function(features, labels, mode, ctx, *params);
-  };
+             const Features& features, const Labels& labels, ModeKeys mode,
+             ModelContext& ctx) mutable -> EstimatorSpec { return function(features, labels, mode, ctx, *params); };
 }
 
 }  // namespace belfry

@@ -36,7 +36,7 @@ class PredictRange {
       return *this;
     }
     void operator++(int) { ++*this; }
-    friend bool operator==(const iterator& a, std::default_sentinel_t) { return !a.range_->current_; }
+    bool operator==(std::default_sentinel_t) const { return !range_->current_; }
 
    private:
     friend class PredictRange;

@@ -10,11 +10,16 @@ namespace belfry {
 
 const char* to_string(StopReason reason) {
   switch (reason) {
-    case StopReason::kSteps: return "steps reached";
-    case StopReason::kMaxSteps: return "max_steps reached";
-    case StopReason::kInputEnded: return "input ended";
-    case StopReason::kHook: return "stopped by a hook";
-    case StopReason::kInterrupted: return "interrupted";
+    case StopReason::kSteps:
+      return "steps reached";
+    case StopReason::kMaxSteps:
+      return "max_steps reached";
+    case StopReason::kInputEnded:
+      return "input ended";
+    case StopReason::kHook:
+      return "stopped by a hook";
+    case StopReason::kInterrupted:
+      return "interrupted";
   }
   return "unknown";
 }

@@ -13,13 +13,13 @@ struct RunConfig {
   // --- Behaviour ---
 
   // Where checkpoints and summaries go. Empty: a fresh temporary folder, with a warning.
-  std::string model_dir;
+  std::string model_dir = {};
   // Initial values, dropout and whatever else draws random numbers depend on it alone.
   uint64_t random_seed = 1;
   // A checkpoint every so many steps or seconds; one of the two. Neither: every 600 seconds. 0 switches it off: then
   // only the end of a train call is saved by the caller's own hooks, or not at all.
-  std::optional<int64_t> save_checkpoints_steps;
-  std::optional<double> save_checkpoints_secs;
+  std::optional<int64_t> save_checkpoints_steps = {};
+  std::optional<double> save_checkpoints_secs = {};
   // So many of the newest checkpoints stay; 0 keeps all.
   int64_t keep_checkpoint_max = 5;
   double keep_checkpoint_every_n_hours = 10000;

@@ -18,9 +18,9 @@ class EventFileWriter;
 struct HookSession {
   ModeKeys mode;
   const RunConfig& config;
-  std::string directory;      // where summaries of this call go
-  VariableStore& store;       // one-device values; written only through a model_fn
-  EventFileWriter* events;    // null when there are no summaries
+  std::string directory;                         // where summaries of this call go
+  VariableStore& store;                          // one-device values; written only through a model_fn
+  EventFileWriter* events;                       // null when there are no summaries
   std::function<std::string()> save_checkpoint;  // saves now and gives the prefix; empty outside training
 };
 

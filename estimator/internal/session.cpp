@@ -23,7 +23,8 @@ std::vector<std::pair<std::string, int64_t>> versions(const TensorDict& dict) {
   return found;
 }
 
-void check_unwritten(const char* what, const TensorDict& dict, const std::vector<std::pair<std::string, int64_t>>& before) {
+void check_unwritten(const char* what, const TensorDict& dict,
+                     const std::vector<std::pair<std::string, int64_t>>& before) {
   for (const auto& [name, version] : before) {
     require(dict[name]._version() == version, "the model_fn wrote into ", what, " '", name,
             "', which belongs to the data set: clone() it first, or use an operation that is not in place");
@@ -40,7 +41,11 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 Session::Session(ModelFn model_fn, const RunConfig& config)
-    : model_fn_(std::move(model_fn)), config_(config), store_(config.random_seed), replicas_(store_), committer_(store_) {}
+    : model_fn_(std::move(model_fn)),
+      config_(config),
+      store_(config.random_seed),
+      replicas_(store_),
+      committer_(store_) {}
 
 void Session::restore(const std::string& prefix) {
   const CheckpointReader reader(prefix, config_.file_system());
@@ -63,8 +68,9 @@ void Session::check_restored() {
   RestoreDifference difference = store_.restore_difference();
   std::erase_if(difference.missing, [](const std::string& name) { return name.starts_with("belfry/"); });
   if (!difference.missing.empty()) {
-    fail(ErrorKind::kInvalidArgument, "checkpoint ", restored_from_, " does not fit the model. It lacks: ",
-         listed(difference.missing), ". It has, and the model does not ask for: ",
+    fail(ErrorKind::kInvalidArgument, "checkpoint ", restored_from_,
+         " does not fit the model. It lacks: ", listed(difference.missing),
+         ". It has, and the model does not ask for: ",
          difference.unused.empty() ? "nothing" : listed(difference.unused));
   }
   restore_checked_ = true;
@@ -75,7 +81,8 @@ EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& feat
   const auto features_before = versions(features);
   const auto labels_before = versions(labels);
   const StepScope scope(context);
-  const RandomScope random(hash64_combine(hash64_combine(store_.seed(), static_cast<uint64_t>(context.global_step())), 0));
+  const RandomScope random(
+      hash64_combine(hash64_combine(store_.seed(), static_cast<uint64_t>(context.global_step())), 0));
   const at::AutoGradMode grad(mode == ModeKeys::kTrain);
   EstimatorSpec spec = model_fn_(features, labels, mode, context);
   check_unwritten("feature", features, features_before);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/batch.h"
@@ -43,6 +44,7 @@ class Session {
   // Takes all state from the checkpoint; what the model then misses in it is an error of the first step.
   void restore(const std::string& prefix);
   const std::optional<InputState>& input_state() const { return input_state_; }
+  void set_input_state(InputState state) { input_state_ = std::move(state); }
   // Empty before a restore.
   const std::string& restored_from() const { return restored_from_; }
 

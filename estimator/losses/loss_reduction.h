@@ -5,11 +5,11 @@ namespace belfry {
 
 // With weights w (1 where none are given, broadcast to the entries) and losses l of the entries:
 enum class LossReduction {
-  kNone,                    // w * l, entry by entry
-  kSum,                     // sum(w l)
-  kMean,                    // sum(w l) / sum(w)
-  kSumOverBatchSize,        // sum(w l) / number of entries
-  kSumByNonzeroWeights,     // sum(w l) / number of entries whose weight is not 0
+  kNone,                 // w * l, entry by entry
+  kSum,                  // sum(w l)
+  kMean,                 // sum(w l) / sum(w)
+  kSumOverBatchSize,     // sum(w l) / number of entries
+  kSumByNonzeroWeights,  // sum(w l) / number of entries whose weight is not 0
   kSumOverNonzeroWeights = kSumByNonzeroWeights,
 };
 

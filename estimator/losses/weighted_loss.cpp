@@ -31,10 +31,12 @@ double host_nonzeros(const at::Tensor& weights, int64_t entries) {
 // This tower's part of the denominator: a host number where there are no weights.
 double own_denominator(LossReduction reduction, const at::Tensor& weights, int64_t entries) {
   switch (reduction) {
-    case LossReduction::kMean: return weights.defined() ? host_sum(weights.detach(), entries) : static_cast<double>(entries);
+    case LossReduction::kMean:
+      return weights.defined() ? host_sum(weights.detach(), entries) : static_cast<double>(entries);
     case LossReduction::kSumByNonzeroWeights:
       return weights.defined() ? host_nonzeros(weights.detach(), entries) : static_cast<double>(entries);
-    default: return static_cast<double>(entries);
+    default:
+      return static_cast<double>(entries);
   }
 }
 

@@ -19,10 +19,10 @@ struct LossOptions {
 
 namespace losses {
 
-// `values` (losses of entries, any shape) reduced as the options say. Under replicate_model_fn with exact weighting, or a
-// strategy of Estimator, the denominator is that of all towers, whatever their rows and weights are: the step's loss and
-// gradient are those of one device. A zero denominator gives loss 0 and gradient 0. kInvalidArgument, with both shapes,
-// when weights do not fit. The definitions are those of tf.compat.v1.losses.compute_weighted_loss.
+// `values` (losses of entries, any shape) reduced as the options say. Under replicate_model_fn with exact weighting, or
+// a strategy of Estimator, the denominator is that of all towers, whatever their rows and weights are: the step's loss
+// and gradient are those of one device. A zero denominator gives loss 0 and gradient 0. kInvalidArgument, with both
+// shapes, when weights do not fit. The definitions are those of tf.compat.v1.losses.compute_weighted_loss.
 at::Tensor compute_weighted_loss(const at::Tensor& values, StepContext& ctx, const LossOptions& options = {},
                                  std::source_location where = std::source_location::current());
 

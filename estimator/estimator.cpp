@@ -1,0 +1,194 @@
+#include "estimator/estimator.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "checkpoint/checkpoint_manager.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "core/log.h"
+#include "estimator/internal/evaluation.h"
+#include "estimator/internal/export_model.h"
+#include "estimator/internal/prediction.h"
+#include "estimator/internal/train_loop.h"
+
+namespace belfry {
+namespace {
+
+std::string temporary_model_dir() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "belfry-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) fail(ErrorKind::kIo, "no temporary folder can be made like ", pattern);
+  log_warning("no model_dir was given: checkpoints go to the temporary folder ", pattern);
+  return pattern;
+}
+
+RunConfig checked(RunConfig config) {
+  config.validate();
+  if (config.model_dir.empty()) config.model_dir = temporary_model_dir();
+  return config;
+}
+
+void check_steps(const char* call, const char* option, const std::optional<int64_t>& steps) {
+  require(steps.value_or(1) > 0, call, ": ", option, " is ", steps.value_or(0), "; more than 0 is wanted");
+}
+
+}  // namespace
+
+class Estimator::Impl {
+ public:
+  Impl(ModelFn model_fn, RunConfig config)
+      : model_fn_(std::move(model_fn)),
+        config_(std::make_shared<const RunConfig>(checked(std::move(config)))),
+        checkpoints_(config_->model_dir,
+                     {.keep_checkpoint_max = config_->keep_checkpoint_max,
+                      .keep_checkpoint_every_n_hours = config_->keep_checkpoint_every_n_hours},
+                     config_->file_system()) {
+    require(static_cast<bool>(model_fn_), "Estimator: no model_fn was given");
+  }
+
+  const ModelFn& model_fn() const { return model_fn_; }
+  const RunConfig& config() const { return *config_; }
+  std::shared_ptr<const RunConfig> shared_config() const { return config_; }
+
+  std::optional<std::string> latest() const {
+    const LatestCheckpoint latest = checkpoints_.latest();
+    for (const SkippedCheckpoint& skipped : latest.skipped) {
+      log_warning("checkpoint ", skipped.path, " is passed over: ", skipped.reason);
+    }
+    return latest.prefix;
+  }
+
+  TrainResult train(const InputFn& input_fn, const TrainOptions& options) {
+    require(!(options.steps && options.max_steps),
+            "train: steps and max_steps are both given; one of the two is wanted");
+    check_steps("train", "steps", options.steps);
+    check_steps("train", "max_steps", options.max_steps);
+    prepare_training();
+    const int64_t step = training_->store().global_step();
+    if (options.max_steps && step >= *options.max_steps) return already_there(step, *options.max_steps);
+    config_->file_system().make_directories(config_->model_dir);
+    internal::TrainLoop loop(*training_, *config_, config_->model_dir, checkpoints_, options, training_prefix_);
+    try {
+      TrainResult result = loop.run(input_fn);
+      training_prefix_ = loop.saved_prefix();
+      return result;
+    } catch (...) {
+      training_prefix_ = loop.saved_prefix();
+      throw;
+    }
+  }
+
+  // What evaluate, predict and export work in: kept while the checkpoint is the same and nobody else holds it.
+  std::shared_ptr<internal::Session> inference(const std::optional<std::string>& checkpoint) {
+    const std::string prefix = checkpoint ? *checkpoint : latest().value_or("");
+    if (inference_ && inference_.use_count() == 1 && inference_prefix_ == prefix && !prefix.empty()) return inference_;
+    auto session = std::make_shared<internal::Session>(model_fn_, *config_);
+    if (!prefix.empty()) session->restore(prefix);
+    inference_ = session;
+    inference_prefix_ = prefix;
+    return session;
+  }
+  const std::string& inference_prefix() const { return inference_prefix_; }
+
+  CheckpointReader newest_reader(const char* call) const {
+    const auto prefix = latest();
+    if (!prefix) fail(ErrorKind::kFailedPrecondition, call, ": there is no checkpoint in ", config_->model_dir);
+    return CheckpointReader(*prefix, config_->file_system());
+  }
+
+ private:
+  // The live session goes on when it is the newest checkpoint, or when it has moved on without one.
+  void prepare_training() {
+    const auto newest = latest();
+    const bool saved_elsewhere = !training_prefix_.empty() && newest != training_prefix_;
+    if (training_ && !training_->broken() && !saved_elsewhere) return;
+    if (training_ && training_->broken()) {
+      log_warning("the last commit failed: training goes on from ", newest.value_or("initial values"));
+    }
+    training_ = std::make_unique<internal::Session>(model_fn_, *config_);
+    training_prefix_.clear();
+    if (newest) {
+      training_->restore(*newest);
+      training_prefix_ = *newest;
+    }
+  }
+
+  TrainResult already_there(int64_t step, int64_t max_steps) {
+    log_warning("train made no step: ", config_->model_dir, " holds step ", step, " and max_steps is ", max_steps);
+    TrainResult result;
+    result.reason = StopReason::kMaxSteps;
+    result.detail = concat("the checkpoint holds step ", step, " of ", max_steps, " already");
+    result.global_step = step;
+    if (training_->input_state()) result.examples_seen = training_->input_state()->examples_seen;
+    result.loss = std::numeric_limits<double>::quiet_NaN();
+    return result;
+  }
+
+  ModelFn model_fn_;
+  std::shared_ptr<const RunConfig> config_;
+  CheckpointManager checkpoints_;
+  std::unique_ptr<internal::Session> training_;
+  std::string training_prefix_;  // the checkpoint that holds the state of training_, if one does
+  std::shared_ptr<internal::Session> inference_;
+  std::string inference_prefix_;
+};
+
+Estimator::Estimator(ModelFn model_fn, RunConfig config)
+    : impl_(std::make_unique<Impl>(std::move(model_fn), std::move(config))) {}
+Estimator::~Estimator() = default;
+Estimator::Estimator(Estimator&&) noexcept = default;
+Estimator& Estimator::operator=(Estimator&&) noexcept = default;
+
+TrainResult Estimator::train(const InputFn& input_fn, const TrainOptions& options) {
+  return impl_->train(input_fn, options);
+}
+
+EvalResult Estimator::evaluate(const InputFn& input_fn, const EvaluateOptions& options) {
+  check_steps("evaluate", "steps", options.steps);
+  const auto session = impl_->inference(options.checkpoint_path);
+  return internal::evaluate(*session, config(), input_fn, options, eval_dir(options.name), impl_->inference_prefix());
+}
+
+PredictRange Estimator::predict(const InputFn& input_fn, const PredictOptions& options) {
+  return PredictRange(internal::make_prediction_source(impl_->inference(options.checkpoint_path),
+                                                       impl_->shared_config(), input_fn, options));
+}
+
+Predictions Estimator::predict(const Features& features, const PredictOptions& options) {
+  return internal::predict_batch(*impl_->inference(options.checkpoint_path), features, options.predict_keys);
+}
+
+ExportResult Estimator::export_saved_model(const std::string& base,
+                                           const ServingInputReceiverFn& serving_input_receiver_fn,
+                                           const ExportOptions& options) {
+  if (!options.checkpoint_path && !latest_checkpoint()) {
+    fail(ErrorKind::kFailedPrecondition, "export_saved_model: there is no checkpoint in ", model_dir());
+  }
+  return internal::export_model(*impl_->inference(options.checkpoint_path), config(), base, serving_input_receiver_fn,
+                                options);
+}
+
+std::optional<std::string> Estimator::latest_checkpoint() const { return impl_->latest(); }
+
+std::vector<std::string> Estimator::get_variable_names() const {
+  std::vector<std::string> names;
+  const CheckpointReader reader = impl_->newest_reader("get_variable_names");
+  for (const CheckpointVariable& variable : reader.variables()) names.push_back(variable.name);
+  return names;
+}
+
+at::Tensor Estimator::get_variable_value(const std::string& name) const {
+  return impl_->newest_reader("get_variable_value").tensor(name);
+}
+
+const std::string& Estimator::model_dir() const { return config().model_dir; }
+
+std::string Estimator::eval_dir(const std::string& name) const {
+  return join_path(model_dir(), name.empty() ? "eval" : "eval_" + name);
+}
+
+const RunConfig& Estimator::config() const { return impl_->config(); }
+const ModelFn& Estimator::model_fn() const { return impl_->model_fn(); }
+
+}  // namespace belfry

@@ -1,0 +1,40 @@
+#include "estimator/internal/export_model.h"
+
+#include <ATen/ATen.h>
+
+#include "core/error.h"
+
+namespace belfry::internal {
+namespace {
+
+// Features with one row, so that modules are made and variables known before the trace begins.
+Features one_row(const ServingInputReceiver& receiver) {
+  Features features;
+  for (const ServingInput& input : receiver.inputs()) {
+    std::vector<int64_t> shape = input.spec.shape;
+    shape[0] = 1;
+    features.set(input.feature, at::full(shape, input.spec.low, at::TensorOptions(input.spec.dtype)));
+  }
+  return features;
+}
+
+}  // namespace
+
+ExportResult export_model(Session& session, const RunConfig& config, const std::string& base,
+                          const ServingInputReceiverFn& receiver_fn, const ExportOptions& options) {
+  require(static_cast<bool>(receiver_fn), "export_saved_model: no serving_input_receiver_fn was given");
+  const ServingInputReceiver receiver = receiver_fn();
+  session.run(one_row(receiver), Labels(), ModeKeys::kPredict);
+  ExportRequest request{.function =
+                            [&session](const Features& features) {
+                              const SessionStep step = session.run(features, Labels(), ModeKeys::kPredict);
+                              return resolve_export_outputs(step.spec.export_outputs, step.spec.predictions);
+                            },
+                        .receiver = receiver,
+                        .variables = session.replicas().replica(0).named_tensors(),
+                        .assets_extra = options.assets_extra,
+                        .formats = options.formats};
+  return write_saved_model(base, request, config.file_system());
+}
+
+}  // namespace belfry::internal

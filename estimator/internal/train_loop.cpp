@@ -1,0 +1,232 @@
+#include "estimator/internal/train_loop.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "estimator/hooks/nan_tensor_hook.h"
+#include "estimator/hooks/step_counter_hook.h"
+#include "estimator/hooks/stop_at_step_hook.h"
+#include "estimator/hooks/summary_saver_hook.h"
+#include "estimator/internal/checkpoint_names.h"
+
+namespace belfry::internal {
+namespace {
+
+std::optional<int64_t> last_step_of(const TrainOptions& options, int64_t first_step) {
+  if (options.steps) return first_step + *options.steps;
+  return options.max_steps;
+}
+
+}  // namespace
+
+TrainLoop::TrainLoop(Session& session, const RunConfig& config, const std::string& directory,
+                     CheckpointManager& checkpoints, const TrainOptions& options, std::string saved_prefix)
+    : session_(session),
+      config_(config),
+      directory_(directory),
+      checkpoints_(checkpoints),
+      options_(options),
+      saved_prefix_(std::move(saved_prefix)),
+      first_step_(session.store().global_step()),
+      last_step_(last_step_of(options, first_step_)),
+      signals_(config.handle_signals),
+      started_(!saved_prefix_.empty()),
+      loss_(std::numeric_limits<double>::quiet_NaN()) {}
+
+TrainResult TrainLoop::run(const InputFn& input_fn) {
+  source_.emplace(input_fn(), session_.input_state(), options_.continue_input);
+  try {
+    set_up_hooks();
+    read_input();
+    finished_ = reason_ != StopReason::kInterrupted;
+    save_at_end();
+    for (const auto& hook : hooks_) hook->end(*hook_session_);
+    for (const auto& saver : savers_) saver->end(*hook_session_);
+  } catch (...) {
+    save_after_failure();
+    throw;
+  }
+  session_.set_input_state(source_->state(finished_));
+  if (events_) events_->flush();
+  if (progress_) progress_->done(detail_);
+  return result();
+}
+
+void TrainLoop::read_input() {
+  while (true) {
+    const std::optional<Batch> batch = source_->next();
+    if (!batch || !step(*batch)) break;
+  }
+  if (session_.store().global_step() == first_step_ && reason_ == StopReason::kInputEnded) {
+    log_warning("train: the input gave no batch, so no step was made");
+  }
+}
+
+// The variables are those of the last step that was committed: the steps since the last checkpoint are not lost.
+void TrainLoop::save_after_failure() noexcept {
+  if (session_.broken() || !started_ || !saved_prefix_.empty() || savers_.empty()) return;
+  try {
+    finished_ = true;
+    CheckpointEntries entries = state_entries();
+    const InputState state{"", 0, true, source_->examples_seen()};
+    add_input_state(state, entries);
+    saved_prefix_ = checkpoints_.save(session_.store().global_step(), entries);
+    session_.set_input_state(state);
+    log_warning("train ends with an error; the state of step ", session_.store().global_step(), " is saved in ",
+                saved_prefix_);
+  } catch (const std::exception& error) {
+    log_warning("train ends with an error, and its state could not be saved: ", error.what());
+  }
+}
+
+void TrainLoop::set_up_hooks() {
+  const bool summaries = config_.save_summary_steps > 0 || config_.log_step_count_steps > 0;
+  if (summaries) events_ = std::make_unique<EventFileWriter>(directory_, config_.file_system());
+  if (events_) events_->add_session_start(first_step_);
+  hook_session_ = std::make_unique<HookSession>(
+      HookSession{ModeKeys::kTrain, config_, directory_, session_.store(), events_.get(), [this] { return save(); }});
+  for (const auto& hook : options_.hooks) {
+    require(hook != nullptr, "train: an absent hook was given");
+    if (auto saver = std::dynamic_pointer_cast<CheckpointSaverHook>(hook)) {
+      savers_.push_back(std::move(saver));
+    } else {
+      hooks_.push_back(hook);
+    }
+  }
+  if (last_step_) hooks_.push_back(std::make_shared<StopAtStepHook>(StopAtStepOptions{.last_step = last_step_}));
+  if (config_.check_numerics) hooks_.push_back(std::make_shared<NanTensorHook>());
+  if (config_.log_step_count_steps > 0) {
+    progress_ = std::make_shared<ProgressHook>(ProgressOptions{.last_step = last_step_,
+                                                               .first_step = first_step_,
+                                                               .log_every = config_.log_step_count_steps,
+                                                               .terminal = standard_error_is_terminal()});
+    hooks_.push_back(progress_);
+    hooks_.push_back(std::make_shared<StepCounterHook>(config_.log_step_count_steps));
+  }
+  if (config_.save_summary_steps > 0) {
+    hooks_.push_back(std::make_shared<SummarySaverHook>(
+        config_.save_summary_steps, std::nullopt, [this]() -> const auto& { return summaries_; }));
+  }
+  set_up_saver();
+  begin_hooks(hooks_);
+  for (const auto& saver : savers_) saver->begin(*hook_session_);
+}
+
+void TrainLoop::set_up_saver() {
+  const bool wanted = config_.checkpoint_steps() || config_.checkpoint_secs();
+  if (savers_.empty() && wanted) {
+    savers_.push_back(std::make_shared<CheckpointSaverHook>(
+        CheckpointSaverOptions{.save_steps = config_.checkpoint_steps(), .save_secs = config_.checkpoint_secs()}));
+  }
+  require(options_.saving_listeners.empty() || !savers_.empty(),
+          "train: saving_listeners are given, but checkpoints are switched off");
+  for (const auto& listener : options_.saving_listeners) savers_[0]->add_listener(listener);
+}
+
+void TrainLoop::begin_hooks(const Hooks& hooks) {
+  for (const auto& hook : hooks) hook->begin(*hook_session_);
+}
+
+void TrainLoop::add_spec_hooks(const EstimatorSpec& spec) {
+  if (spec_hooks_added_) return;
+  spec_hooks_added_ = true;
+  Hooks added = spec.training_hooks;
+  added.insert(added.end(), spec.training_chief_hooks.begin(), spec.training_chief_hooks.end());
+  begin_hooks(added);
+  hooks_.insert(hooks_.end(), added.begin(), added.end());
+}
+
+bool TrainLoop::step(const Batch& batch) {
+  if (batch.features.empty() || batch.features.begin()->second.rows() == 0) return true;  // not a step
+  RunContext context(session_.store().global_step());
+  for (const auto& hook : hooks_) hook->before_run(context);
+  SessionStep step = session_.run(batch.features, batch.labels, ModeKeys::kTrain);
+  context.set_rows(step.rows);
+  context.set_spec(&step.spec, step.spec.loss.item<double>());
+  summaries_ = step.context->summaries();
+  session_.prepare(step);
+  try {
+    add_spec_hooks(step.spec);
+    for (const auto& hook : hooks_) hook->before_apply(context);
+    save_at_start();
+  } catch (...) {
+    session_.discard();
+    throw;
+  }
+  commit(step, context);
+  for (const auto& hook : hooks_) hook->after_run(context);
+  note_stop(context);
+  for (const auto& saver : savers_) saver->after_run(context);
+  note_stop(context);
+  return !finished_ && reason_ != StopReason::kInterrupted;
+}
+
+void TrainLoop::commit(SessionStep& step, RunContext& context) {
+  if (context.vetoed()) {
+    session_.discard();
+    return;
+  }
+  saved_prefix_.clear();
+  session_.commit(step);
+  loss_ = context.loss();
+  context.set_step(session_.store().global_step());
+}
+
+// Before the savers run, so that the checkpoint of the last step says that the call has come to its end.
+void TrainLoop::note_stop(const RunContext& context) {
+  if (finished_ || reason_ == StopReason::kInterrupted) return;
+  if (context.stop_requested()) {
+    finished_ = true;
+    const bool reached = last_step_ && context.global_step() >= *last_step_;
+    reason_ = !reached ? StopReason::kHook : options_.steps ? StopReason::kSteps : StopReason::kMaxSteps;
+    detail_ = context.stop_reason();
+  } else if (signals_.received() != 0) {
+    reason_ = StopReason::kInterrupted;
+    detail_ = concat("signal ", signals_.received(), " came; the same call goes on from here");
+  }
+}
+
+// Variables exist once the first step has asked for them: the checkpoint of the start is written before its commit.
+void TrainLoop::save_at_start() {
+  if (started_) return;
+  started_ = true;
+  for (const auto& saver : savers_) saver->save(session_.store().global_step());
+}
+
+void TrainLoop::save_at_end() {
+  if (!saved_prefix_.empty() || !started_) return;
+  for (const auto& saver : savers_) saver->save(session_.store().global_step());
+}
+
+CheckpointEntries TrainLoop::state_entries() const {
+  CheckpointEntries entries;
+  for (const auto& [name, value] : session_.store().snapshot()) entries.push_back({name, value});
+  return entries;
+}
+
+std::string TrainLoop::save() {
+  CheckpointEntries entries = state_entries();
+  const bool before_first = session_.store().global_step() == first_step_ && !finished_;
+  // The batch at hand is not part of a checkpoint that is written before its commit.
+  if (!before_first) add_input_state(source_->state(finished_), entries);
+  saved_prefix_ = checkpoints_.save(session_.store().global_step(), entries);
+  return saved_prefix_;
+}
+
+TrainResult TrainLoop::result() const {
+  TrainResult result;
+  result.reason = reason_;
+  result.detail = detail_;
+  result.global_step = session_.store().global_step();
+  result.steps = result.global_step - first_step_;
+  result.examples_seen = source_->examples_seen();
+  result.epochs = source_->epochs();
+  result.loss = loss_;
+  return result;
+}
+
+}  // namespace belfry::internal

@@ -1,0 +1,17 @@
+// Joins what towers show to the outside.
+#pragma once
+
+#include <vector>
+
+#include "core/tensor_dict.h"
+#include "export/export_output.h"
+
+namespace belfry::internal {
+
+// Entry by entry along dimension 0, in tower order, on tower 0's device. kInvalidArgument, with the name, for a scalar.
+Predictions merge_predictions(const std::vector<Predictions>& towers);
+// Every kind of output along dimension 0, classes too. kFailedPrecondition, naming the tower and the signature, when
+// one is missing or of another kind.
+ExportOutputs merge_exports(const std::vector<ExportOutputs>& towers);
+
+}  // namespace belfry::internal

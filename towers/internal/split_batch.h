@@ -1,0 +1,29 @@
+// Cuts a batch into the towers' slices.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/tensor_dict.h"
+
+namespace belfry::internal {
+
+struct TowerBatch {
+  Features features;
+  Labels labels;
+  int64_t rows = 0;
+};
+
+struct SplitOptions {
+  int towers = 1;
+  // kInvalidArgument, with both numbers, unless the rows divide by `towers`.
+  bool must_divide = false;
+  int64_t min_rows_per_tower = 1;
+  std::vector<std::string> shared_entries = {};
+};
+
+// One entry for each tower that gets rows; a batch without rows goes to tower 0. kInvalidArgument when the entries of
+// features and labels differ in rows (both are named with their rows), for a scalar, and for features without an entry.
+std::vector<TowerBatch> split_batch(const Features& features, const Labels& labels, const SplitOptions& options);
+
+}  // namespace belfry::internal

@@ -1,0 +1,131 @@
+#include "towers/replicate_model_fn.h"
+
+#include <ATen/ATen.h>
+
+#include <optional>
+
+#include "core/hash64.h"
+#include "core/log.h"
+#include "distribute/random_scope.h"
+#include "optimizers/optimizer.h"
+#include "optimizers/update_committer.h"
+#include "towers/internal/merge_specs.h"
+#include "towers/internal/split_batch.h"
+
+namespace belfry {
+namespace {
+
+TensorDict on_device(const TensorDict& dict, at::Device device) {
+  if (device.is_cpu()) return dict;
+  TensorDict moved;
+  for (const auto& [name, value] : dict) {
+    moved.set(name, value.is_tensor() ? Value(value.tensor().to(device)) : value);
+  }
+  return moved;
+}
+
+class ReplicatedModelFn {
+ public:
+  ReplicatedModelFn(ModelFn model_fn, ReplicateOptions options)
+      : model_fn_(std::move(model_fn)),
+        options_(std::move(options)),
+        devices_(parse_devices(options_.devices.empty() ? default_devices() : options_.devices)) {
+    require(static_cast<bool>(model_fn_), "replicate_model_fn: no model_fn was given");
+    require(is_valid(options_.loss_reduction) && options_.loss_reduction != LossReduction::kNone,
+            "replicate_model_fn: tower losses have to be reduced; loss_reduction is ",
+            to_string(options_.loss_reduction));
+    require(options_.min_rows_per_tower >= 1, "replicate_model_fn: min_rows_per_tower is ", options_.min_rows_per_tower,
+            "; 1 or more is wanted");
+  }
+
+  EstimatorSpec operator()(const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) const {
+    ctx.replicas().use(devices_);
+    if (devices_.size() == 1) {
+      const at::Device device = devices_[0].device;
+      return model_fn_(on_device(features, device), on_device(labels, device), mode, ctx);
+    }
+    const std::vector<internal::TowerBatch> batches = split(features, labels);
+    const int active = static_cast<int>(batches.size());
+    ReplicaGroup& group = ctx.replicas().group();
+    std::vector<ModelContext*> contexts;
+    for (int i = 0; i < active; ++i) {
+      contexts.push_back(&ctx.make_tower(i, tower_options(batches, i, mode, group.rendezvous())));
+    }
+    std::vector<internal::TowerResult> results(batches.size());
+    group.run(active, [&](int i) {
+      const auto k = static_cast<size_t>(i);
+      results[k].policy = contexts[k]->loss_policy();
+      results[k].rows = batches[k].rows;
+      results[k].spec = run_tower(batches[k], mode, *contexts[k], group.rendezvous());
+    });
+    return merge(std::move(results), contexts, ctx);
+  }
+
+ private:
+  bool is_exact() const { return options_.weighting == TowerWeighting::kExact; }
+
+  std::vector<internal::TowerBatch> split(const Features& features, const Labels& labels) const {
+    return internal::split_batch(features, labels,
+                                 {.towers = static_cast<int>(devices_.size()),
+                                  .must_divide = !is_exact(),
+                                  .min_rows_per_tower = options_.min_rows_per_tower,
+                                  .shared_entries = options_.shared_entries});
+  }
+
+  StepContext::Options tower_options(const std::vector<internal::TowerBatch>& batches, int tower, ModeKeys mode,
+                                     Rendezvous& rendezvous) const {
+    int64_t rows = 0;
+    for (const internal::TowerBatch& batch : batches) rows += batch.rows;
+    const auto share = static_cast<double>(batches[static_cast<size_t>(tower)].rows);
+    const bool sum = options_.loss_reduction == LossReduction::kSum;
+    StepContext::Options options;
+    options.replica_count = static_cast<int>(batches.size());
+    options.rendezvous = &rendezvous;
+    options.loss_policy.row_weight = rows > 0 ? share / static_cast<double>(rows) : 1.0;
+    options.loss_policy.exact = is_exact();
+    const double mean = is_exact() ? options.loss_policy.row_weight : 1.0 / static_cast<double>(devices_.size());
+    options.loss_policy.contribution = sum ? 1.0 : mean;
+    options.training = mode == ModeKeys::kTrain;
+    options.tower_optimizer_wanted = true;
+    options.combine_gradients = is_exact();
+    return options;
+  }
+
+  EstimatorSpec run_tower(const internal::TowerBatch& batch, ModeKeys mode, ModelContext& ctx,
+                          Rendezvous& rendezvous) const {
+    const StepScope scope(ctx);
+    const uint64_t step_seed = hash64_combine(ctx.store().seed(), static_cast<uint64_t>(ctx.global_step()));
+    const RandomScope random(hash64_combine(step_seed, static_cast<uint64_t>(ctx.tower_index())));
+    EstimatorSpec spec =
+        model_fn_(on_device(batch.features, ctx.device()), on_device(batch.labels, ctx.device()), mode, ctx);
+    spec.validate();
+    rendezvous.leave_sums(ctx.tower_index());
+    if (mode == ModeKeys::kTrain) run_backward(ctx);
+    return spec;
+  }
+
+  EstimatorSpec merge(std::vector<internal::TowerResult> results, const std::vector<ModelContext*>& contexts,
+                      ModelContext& ctx) const {
+    const bool trains = results[0].spec.train_op.has_value();
+    EstimatorSpec merged = internal::merge_specs(std::move(results));
+    if (trains) merged.train_op = merge_tower_updates({contexts.begin(), contexts.end()});
+    for (const auto& [tag, value] : contexts[0]->summaries()) ctx.summary(tag, value);
+    return merged;
+  }
+
+  ModelFn model_fn_;
+  ReplicateOptions options_;
+  std::vector<LogicalDevice> devices_;
+};
+
+}  // namespace
+
+ModelFn replicate_model_fn(ModelFn model_fn, ReplicateOptions options) {
+  return ReplicatedModelFn(std::move(model_fn), std::move(options));
+}
+
+ModelFnTransform replicate(ReplicateOptions options) {
+  return [options = std::move(options)](ModelFn model_fn) { return replicate_model_fn(std::move(model_fn), options); };
+}
+
+}  // namespace belfry
