@@ -40,7 +40,7 @@ BundleData::BundleData(FileSystem& files, const std::string& prefix, const Bundl
     check_size(index_path(prefix), name, entry);
     const auto offset = static_cast<uint64_t>(entry.offset());
     const auto size = static_cast<uint64_t>(entry.size());
-    if (offset > shard.size || size > shard.size - offset) {
+    if (size > 0 && (offset > shard.size || size > shard.size - offset)) {
       fail(ErrorKind::kDataLoss, "'", path, "' is truncated: variable '", name, "' has ", size, " bytes from byte ",
            offset, " on, and the file has ", shard.size);
     }

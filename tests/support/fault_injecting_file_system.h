@@ -38,7 +38,7 @@ struct Fault {
   bool process_dies = false;               // every operation after it fails too, until revive()
 };
 
-// Passes all on to another file system, which it does not own. Threads may share it. Files opened before crash() must
+// Passes all but the syncs on to another file system, which it does not own. Threads may share it. Files opened before crash() must
 // not be used after it.
 class FaultInjectingFileSystem : public FileSystem {
  public:
