@@ -21,7 +21,8 @@ TEST_CASE("a batched generator gives batches", "[data]") {
   const auto factory = [] {
     return [i = 0]() mutable -> std::optional<Batch> {
       if (i == 2) return std::nullopt;
-      return Batch{{{"x", at::full({++i + 2}, i)}}, {}};
+      ++i;
+      return Batch{{{"x", at::full({i + 2}, i)}}, {}};
     };
   };
   const Dataset data = Dataset::from_generator(factory, {.batched = true});
