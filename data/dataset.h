@@ -89,7 +89,7 @@ class Dataset {
 
   DatasetIterator iterate() const { return DatasetIterator(node_); }
 
-  // Elements of one reading, or kInfiniteCardinality or kUnknownCardinality.
+  // Elements of one reading, or kInfiniteCardinality, or kUnknownCardinality where a Generator decides.
   int64_t cardinality() const;
   // Whether dimension 0 of an element is the examples: it comes from `batch` or a batched generator.
   bool batched() const;

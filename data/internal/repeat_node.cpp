@@ -86,9 +86,10 @@ class RepeatNode : public Node {
   int64_t cardinality() const override {
     const int64_t total = input_->cardinality();
     if (count_ == 0 || total == 0) return 0;
+    // An unknown total counts as some: only a generator without elements makes this wrong.
+    if (total == kInfiniteCardinality || count_ == kForever) return kInfiniteCardinality;
     if (total == kUnknownCardinality) return kUnknownCardinality;
-    const bool endless = total == kInfiniteCardinality || count_ == kForever;
-    return endless || total > std::numeric_limits<int64_t>::max() / count_ ? kInfiniteCardinality : total * count_;
+    return total > std::numeric_limits<int64_t>::max() / count_ ? kInfiniteCardinality : total * count_;
   }
 
   std::unique_ptr<Stream> open(int64_t pass) const override {
