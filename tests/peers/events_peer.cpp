@@ -8,7 +8,7 @@
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "usage: events_peer_writer FOLDER\n");
+    std::fprintf(stderr, "usage: events_peer FOLDER\n");
     return 2;
   }
   belfry::EventFileWriter writer(argv[1], belfry::posix_file_system());

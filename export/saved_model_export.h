@@ -1,0 +1,46 @@
+// Exports a model function to a folder from which others serve it without its code.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../core/file_system.h"
+#include "../core/tensor_dict.h"
+#include "export_output.h"
+#include "serving_input_receiver.h"
+#include "trace.h"
+
+namespace belfry {
+
+enum class ExportFormat {
+  kTorchScript,  // torchscript/model.pt, see torchscript_bytes
+};
+
+// "TorchScript" and so on.
+const char* to_string(ExportFormat format);
+
+struct ExportRequest {
+  // The model in PREDICT, under the terms of TraceRequest::function.
+  std::function<ExportOutputs(const Features& features)> function;
+  ServingInputReceiver receiver;
+  NamedTensors variables;
+  // Path below assets.extra/ to the file that is copied there.
+  std::map<std::string, std::string> assets_extra = {};
+  std::vector<ExportFormat> formats = {ExportFormat::kTorchScript};
+};
+
+struct ExportResult {
+  std::string path;                   // BASE/<unix seconds>
+  std::vector<ExportFormat> formats;  // those written
+  std::vector<std::string> warnings;  // a sentence each; nothing is printed
+};
+
+// Traces the function once and writes every format into BASE/<unix seconds>/, atomically (export_to_directory).
+// Signatures follow resolve_export_outputs; since the inputs are plain tensors, each is served by the predict method,
+// whatever its kind. Errors are those of trace(), of resolve_export_outputs() and of the file system; after one there
+// is no new folder.
+ExportResult write_saved_model(const std::string& base, const ExportRequest& request, FileSystem& files);
+
+}  // namespace belfry

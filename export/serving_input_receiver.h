@@ -1,0 +1,53 @@
+// What a served model takes: the names, dtypes and shapes of its inputs.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace belfry {
+
+// Dtype and shape of one input. Dimension 0 is the batch and is written -1; all others are fixed sizes.
+struct TensorSpec {
+  c10::ScalarType dtype = c10::ScalarType::Float;
+  std::vector<int64_t> shape = {-1};
+  // Integer inputs are tried with values of [low, high) while the model is traced: within the ids that it accepts.
+  int64_t low = 0;
+  int64_t high = 2;
+};
+
+// One input of the served model and the feature that it becomes in model_fn.
+struct ServingInput {
+  std::string name;
+  std::string feature;
+  TensorSpec spec;
+};
+
+// The inputs of an export, in the order in which a served model takes them. Immutable; threads may share it.
+class ServingInputReceiver {
+ public:
+  // Each feature is an input of the same name. kInvalidArgument, with the input's name: no inputs, an empty name, a
+  // dtype that tensors of a request cannot have, a shape whose dimension 0 is not -1 or another one is not positive, an
+  // empty range. kAlreadyExists: a name that comes twice.
+  explicit ServingInputReceiver(const std::vector<std::pair<std::string, TensorSpec>>& features);
+  // A lone tensor: the input "input", the feature "feature".
+  explicit ServingInputReceiver(const TensorSpec& feature);
+
+  const std::vector<ServingInput>& inputs() const { return inputs_; }
+
+ private:
+  std::vector<ServingInput> inputs_;
+};
+
+using ServingInputReceiverFn = std::function<ServingInputReceiver()>;
+
+// Inputs that are the features themselves, as tensors: {{"x", {.dtype = at::kFloat, .shape = {-1, 4}}}}. The specs are
+// checked here, with the errors of ServingInputReceiver.
+ServingInputReceiverFn build_raw_serving_input_receiver_fn(std::vector<std::pair<std::string, TensorSpec>> features);
+ServingInputReceiverFn build_raw_serving_input_receiver_fn(TensorSpec feature);
+
+}  // namespace belfry

@@ -1,0 +1,220 @@
+#include "export/trace.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <torch/csrc/autograd/grad_mode.h>
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/passes/dead_code_elimination.h>
+#include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/passes/remove_mutation.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "export/internal/batch_recovery.h"
+#include "export/internal/graph_checks.h"
+#include "export/internal/graph_module.h"
+#include "export/internal/replay.h"
+#include "export/internal/trace_inputs.h"
+
+namespace belfry {
+namespace {
+
+namespace jit = torch::jit;
+
+constexpr uint64_t kSeed = 20260101;  // any: the data must differ between calls and be the same in every run
+constexpr int64_t kFewRows = 3;       // not one: squeezing and broadcasting treat it apart
+constexpr int64_t kMoreRows = 5;
+
+// The outputs of one traced call.
+struct Call {
+  internal::TracedGraph traced;
+  std::vector<TracedOutput> outputs;
+};
+
+void check_variables(const NamedTensors& variables) {
+  std::unordered_set<std::string> names;
+  for (const auto& [name, tensor] : variables) {
+    if (!names.insert(name).second) fail(ErrorKind::kAlreadyExists, "export: variable '", name, "' comes twice");
+    require(tensor.defined(), "export: variable '", name, "' is an undefined tensor");
+    require(tensor.device().is_cpu(), "export: variable '", name, "' is on ", tensor.device(),
+            "; a model is traced on the CPU, for a trace is bound to its device");
+  }
+}
+
+void check_outputs(const TensorDict& outputs) {
+  require(!outputs.empty(), "export: the model has no outputs");
+  for (const auto& [name, value] : outputs) {
+    require(value.is_tensor() && value.tensor().defined(), "export: output '", name, "' is not a tensor of numbers");
+    require(value.tensor().device().is_cpu(), "export: output '", name, "' is on ", value.tensor().device(),
+            ", not the CPU");
+    require(value.tensor().layout() == at::kStrided, "export: output '", name, "' is ", value.tensor().layout(),
+            "; only dense tensors can be served");
+  }
+}
+
+// A caller's tensors, to see whether the function writes into them.
+class WriteGuard {
+ public:
+  explicit WriteGuard(const char* what) : what_(what) {}
+
+  void watch(const std::string& name, const at::Tensor& tensor) {
+    if (!tensor.is_inference()) watched_.push_back({name, tensor, static_cast<int64_t>(tensor._version())});
+  }
+
+  void check() const {
+    for (const auto& [name, tensor, version] : watched_) {
+      if (static_cast<int64_t>(tensor._version()) == version) continue;
+      fail(ErrorKind::kFailedPrecondition, "export: the model writes into ", what_, " '", name, "' in PREDICT");
+    }
+  }
+
+ private:
+  struct Watched {
+    std::string name;
+    at::Tensor tensor;
+    int64_t version;
+  };
+  const char* what_;
+  std::vector<Watched> watched_;
+};
+
+// A tensor that is neither an input nor computed, such as a constant of the model, is unknown to the tracer as an
+// output.
+void make_known(const at::Tensor& tensor) {
+  const auto state = jit::tracer::getTracingState();
+  if (!state->hasValue(tensor)) state->getValue(tensor);
+}
+
+jit::Module tracing_module(const NamedTensors& variables) {
+  jit::Module module("Traced");
+  for (size_t i = 0; i < variables.size(); ++i) internal::add_tensor(module, concat("v", i), variables[i].second);
+  return module;
+}
+
+internal::VariableNames attribute_names(const NamedTensors& variables) {
+  internal::VariableNames names;
+  for (size_t i = 0; i < variables.size(); ++i) names[concat("v", i)] = variables[i].first;
+  return names;
+}
+
+Features features_of(const jit::Stack& stack, const ServingInputReceiver& receiver) {
+  Features features;
+  for (size_t i = 0; i < stack.size(); ++i) features.set(receiver.inputs()[i].feature, stack[i].toTensor());
+  return features;
+}
+
+jit::Stack call_function(const jit::Stack& stack, const TraceRequest& request, std::vector<TracedOutput>& described) {
+  const TensorDict outputs = request.function(features_of(stack, request.receiver));
+  check_outputs(outputs);
+  std::vector<c10::IValue> elements;
+  for (const auto& [name, value] : outputs) {
+    const at::Tensor& tensor = value.tensor();
+    make_known(tensor);
+    described.push_back({name, tensor.scalar_type(), tensor.sizes().vec()});
+    elements.emplace_back(tensor);
+  }
+  return {c10::ivalue::Tuple::create(std::move(elements))};
+}
+
+Call trace_once(const TraceRequest& request, jit::Module& module, int64_t rows, const at::Generator& generator) {
+  const Features features = internal::random_features(request.receiver, rows, generator);
+  WriteGuard written_features("feature");
+  WriteGuard written_variables("variable");
+  jit::Stack stack;
+  for (const auto& [name, value] : features) {
+    written_features.watch(name, value.tensor());
+    stack.emplace_back(value.tensor());
+  }
+  for (const auto& [name, tensor] : request.variables) written_variables.watch(name, tensor);
+  Call call{{nullptr, rows}, {}};
+  const auto no_names = [](const at::Tensor&) { return std::string(); };
+  const auto run = [&](const jit::Stack& inputs) { return call_function(inputs, request, call.outputs); };
+  call.traced.graph = jit::tracer::trace(stack, run, no_names, true, false, &module).first->graph;
+  jit::Inline(*call.traced.graph);
+  internal::refuse_training_and_random(*call.traced.graph, attribute_names(request.variables));
+  written_features.check();
+  written_variables.check();
+  jit::EliminateDeadCode(call.traced.graph);
+  return call;
+}
+
+// Numbers the attributes that the graph still reads anew, and returns their variables.
+NamedTensors keep_used_variables(jit::Graph& graph, const NamedTensors& all) {
+  NamedTensors used;
+  std::unordered_map<std::string, std::string> renamed;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string attribute = concat("v", i);
+    const auto reads = [&](const jit::Node* node) {
+      return node->kind() == c10::prim::GetAttr && node->s(c10::attr::name) == attribute;
+    };
+    if (std::none_of(graph.nodes().begin(), graph.nodes().end(), reads)) continue;
+    renamed[attribute] = concat("v", used.size());
+    used.push_back(all[i]);
+  }
+  for (jit::Node* node : graph.nodes()) {
+    if (node->kind() == c10::prim::GetAttr) node->s_(c10::attr::name, renamed.at(node->s(c10::attr::name)));
+  }
+  return used;
+}
+
+std::vector<TracedOutput> merge_outputs(const Call& few, const Call& more) {
+  std::vector<TracedOutput> outputs = few.outputs;
+  require(outputs.size() == more.outputs.size(), "export: the model has ", outputs.size(), " outputs in one call and ",
+          more.outputs.size(), " in another");
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TracedOutput& output = outputs[i];
+    const TracedOutput& other = more.outputs[i];
+    require(output.name == other.name, "export: output ", i, " is '", output.name, "' in one call and '", other.name,
+            "' in another");
+    if (output.dtype != other.dtype || output.shape.size() != other.shape.size()) {
+      fail(ErrorKind::kUnimplemented, "export: dtype or rank of output '", output.name,
+           "' depends on the number of rows or on the data");
+    }
+    for (size_t d = 0; d < output.shape.size(); ++d) {
+      if (output.shape[d] != other.shape[d]) output.shape[d] = -1;
+    }
+  }
+  return outputs;
+}
+
+std::vector<std::string> batch_warnings(const std::vector<TracedOutput>& outputs, const Call& few, const Call& more) {
+  std::vector<std::string> warnings;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& shape = outputs[i].shape;
+    const bool is_batch =
+        !shape.empty() && few.outputs[i].shape[0] == kFewRows && more.outputs[i].shape[0] == kMoreRows;
+    if (is_batch) continue;
+    warnings.push_back(
+        concat("output '", outputs[i].name, "' of shape ", at::IntArrayRef(shape),
+               " does not have the batch as dimension 0; servers that answer row by row cannot serve it"));
+  }
+  return warnings;
+}
+
+}  // namespace
+
+Trace trace(const TraceRequest& request) {
+  require(static_cast<bool>(request.function), "export: there is no function to trace");
+  check_variables(request.variables);
+  const at::NoGradGuard no_grad;
+  const at::Generator generator = at::detail::createCPUGenerator(kSeed);
+  const internal::VariableNames names = attribute_names(request.variables);
+  jit::Module module = tracing_module(request.variables);
+  const Call few = trace_once(request, module, kFewRows, generator);
+  const Call more = trace_once(request, module, kMoreRows, generator);
+  internal::recover_batch(few.traced, more.traced, names);
+
+  Trace result{few.traced.graph, request.receiver.inputs(), merge_outputs(few, more), {}, {}, {}};
+  jit::RemoveTensorMutation(result.graph);
+  jit::EliminateDeadCode(result.graph);
+  result.remaining_writes = internal::list_writes(*result.graph, names);
+  result.variables = keep_used_variables(*result.graph, request.variables);
+  result.warnings = batch_warnings(result.outputs, few, more);
+  internal::replay(result, request, generator);
+  return result;
+}
+
+}  // namespace belfry
