@@ -30,9 +30,7 @@ EstimatorSpec model_fn(const Features& features, const Labels& labels, ModeKeys 
   const Predictions predictions{{"class_ids", logits.argmax(1)}, {"probabilities", logits.softmax(1)}};
   if (mode == ModeKeys::kPredict) return EstimatorSpec::predict(predictions);
 
-  const at::Tensor entropy = torch::nn::functional::cross_entropy(
-      logits, labels.tensor(), torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kNone));
-  const at::Tensor loss = losses::compute_weighted_loss(entropy, ctx);
+  const at::Tensor loss = losses::sparse_softmax_cross_entropy(labels.tensor(), logits, ctx);
   if (mode == ModeKeys::kEval) {
     return EstimatorSpec::eval(loss, {{"accuracy", metrics::accuracy(labels.tensor(), predictions["class_ids"])}});
   }

@@ -1,5 +1,7 @@
 #include "estimator/metrics/metric.h"
 
+#include <c10/core/InferenceMode.h>
+
 #include <cmath>
 
 #include "core/error.h"
@@ -133,6 +135,19 @@ TEST_CASE("a metric holds no graph and no memory of its caller", "[metrics]") {
   CHECK(metric.value() == 2);
   CHECK_FALSE(metric.result().requires_grad());
   CHECK_FALSE(mean.result().requires_grad());
+}
+
+TEST_CASE("metrics made under inference mode merge and are read outside it", "[metrics]") {
+  torch::manual_seed(6);
+  const Data data = rows_at_random(12);
+  std::vector<Metric> merged = all_metrics(data.rows(0, 5));
+  {
+    const c10::InferenceMode inference;
+    merge_all(merged, all_metrics(data.rows(5, 4)));
+  }
+  merge_all(merged, all_metrics(data.rows(9, 3)));
+  const std::vector<Metric> whole = all_metrics(data);
+  for (size_t i = 0; i < whole.size(); ++i) CHECK(torch::allclose(merged[i].result(), whole[i].result(), 1e-10, 1e-12));
 }
 
 TEST_CASE("an undefined tensor or function is refused", "[metrics]") {
