@@ -65,9 +65,6 @@ class CheckpointManager {
 
  private:
   CheckpointState current_state() const;
-  std::vector<std::string> prefixes_in_folder() const;
-  void remove_leftovers() const;
-  void remove_checkpoint(const std::string& prefix) const;
   std::vector<std::string> retire(CheckpointState& state) const;
   double now() const;
 

@@ -16,7 +16,7 @@ class StringTensor {
   // Shape [0].
   StringTensor() : StringTensor(std::vector<std::string>()) {}
   // Shape [values.size()].
-  StringTensor(std::vector<std::string> values);                // NOLINT(google-explicit-constructor)
+  StringTensor(std::vector<std::string> values);  // NOLINT(google-explicit-constructor)
   StringTensor(std::initializer_list<const char*> values);
   // kInvalidArgument, with both counts, unless the product of `sizes` is the number of values. An empty shape is a
   // scalar and wants one value.

@@ -27,7 +27,9 @@ class Value {
   const StringTensor& strings() const;
 
   std::vector<int64_t> sizes() const;
-  int64_t dim() const { return is_tensor() ? std::get<at::Tensor>(value_).dim() : std::get<StringTensor>(value_).dim(); }
+  int64_t dim() const {
+    return is_tensor() ? std::get<at::Tensor>(value_).dim() : std::get<StringTensor>(value_).dim();
+  }
   // Size of dimension 0; kInvalidArgument for a scalar.
   int64_t rows() const;
   // Rows [start, start + length) of dimension 0, sharing memory.

@@ -1,0 +1,109 @@
+// Data as a value: sources, and what is done to them before a model sees them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "batch.h"
+#include "csv_options.h"
+#include "dataset_iterator.h"
+#include "generator.h"
+
+namespace belfry {
+
+struct ShuffleOptions {
+  // Elements are shuffled within consecutive windows of this many; 0 means all of them. A bigger window mixes better.
+  // It costs 8 bytes an element over random access (see Dataset), and holds the elements themselves over a stream.
+  int64_t buffer_size = 0;
+  // Pass e is ordered by hash64_combine(seed, e), the same on every machine.
+  uint64_t seed = 0;
+  // False gives every pass the order of the first.
+  bool reshuffle_each_iteration = true;
+};
+
+struct BatchOptions {
+  // Leaves out a last batch of fewer than `size` elements.
+  bool drop_remainder = false;
+};
+
+// For Dataset::repeat and TensorInputOptions::num_epochs.
+inline constexpr int64_t kForever = -1;
+// What Dataset::cardinality says where there is no number.
+inline constexpr int64_t kInfiniteCardinality = -1;
+inline constexpr int64_t kUnknownCardinality = -2;
+
+// A description of a sequence of elements (see Batch) that can be read any number of times. Immutable: a transformation
+// gives a new value and leaves this one as it is. Copies are cheap and share the source; threads may share one object,
+// and read it through their own iterators.
+//
+// The transformations mean what they mean in tf.data, and their order matters: `map` before `batch` is given one
+// example, after it a batch; `shuffle` before `repeat` keeps the passes apart, and `batch` after `repeat` fills a batch
+// across two passes. One deviation: a shuffle with a buffer permutes windows rather than draws from a moving buffer, so
+// that its position can be found again by reading one window.
+//
+// Sources of tensors and CSV files, and `take`, `skip`, `shard` and `map` over them, have random access: a shuffle
+// moves indices only, and a position is reached without reading what lies before. Everything else is a stream.
+//
+// Options are checked at once: kInvalidArgument with the value given.
+class Dataset {
+ public:
+  using MapFunction = std::function<Batch(Batch)>;
+
+  // One element a row. The tensors are shared, not copied, unless LibTorch does not own their memory (from_blob without
+  // a deleter): those are copied. They must not be written to as long as the data set lives. kInvalidArgument when
+  // there is no feature, or rows differ.
+  static Dataset from_tensors(Features features, Labels labels = {});
+
+  // One element a data row. The files are read and parsed here, once, into columns; several files follow one another.
+  // Errors name file, line and column: kNotFound for a file or column that is not there; kInvalidArgument for a row
+  // that is short or long, text among numbers, a missing number without a default, quotes that do not match, headers
+  // that differ, and files without rows.
+  static Dataset from_csv(const std::string& path, const CsvOptions& options = {});
+  static Dataset from_csv(const std::vector<std::string>& paths, const CsvOptions& options = {});
+  static Dataset from_csv(std::initializer_list<std::string> paths, const CsvOptions& options = {});
+
+  // Elements from a function. `factory` is called at the start of each pass and gives the function that makes that
+  // pass's elements:  Dataset::from_generator([] { return [i = 0]() mutable -> std::optional<Batch> {…}; })
+  static Dataset from_generator(std::function<Generator()> factory, const GeneratorOptions& options = {});
+
+  // `function` of every element. It should depend on the element alone: over random access it is called in the order of
+  // use, and for rows before a restored position not at all. It must not write into the tensors that it is given, which
+  // are those of the source: kInvalidArgument from next() when it did.
+  Dataset map(MapFunction function) const;
+  Dataset shuffle(const ShuffleOptions& options) const;
+  // The elements `count` times over, or without end. Without end over nothing is nothing.
+  Dataset repeat(int64_t count = kForever) const;
+  // `size` elements stacked along a new dimension 0. Over random access these are slices of the columns, without a copy
+  // where the rows are neighbours.
+  Dataset batch(int64_t size, const BatchOptions& options = {}) const;
+  Dataset take(int64_t count) const;
+  Dataset skip(int64_t count) const;
+  // The elements index, index + count, index + 2 * count …
+  Dataset shard(int64_t count, int64_t index) const;
+  // Reads up to `buffer` elements ahead in a background thread, one for each iterator and pass.
+  Dataset prefetch(int64_t buffer) const;
+
+  DatasetIterator iterate() const { return DatasetIterator(node_); }
+
+  // Elements of one reading, or kInfiniteCardinality or kUnknownCardinality.
+  int64_t cardinality() const;
+  // Whether dimension 0 of an element is the examples: it comes from `batch` or a batched generator.
+  bool batched() const;
+  // The pipeline in one line: sources with names, types and shapes (and of files base name, size and hash of the
+  // content), then the transformations with their options and seeds. Functions appear by their place only; so do the
+  // values in tensors.
+  std::string describe() const;
+  // hash64 of describe(): differs where a saved position would not fit.
+  uint64_t fingerprint() const;
+
+ private:
+  explicit Dataset(std::shared_ptr<const data_internal::Node> node) : node_(std::move(node)) {}
+
+  std::shared_ptr<const data_internal::Node> node_;
+};
+
+}  // namespace belfry

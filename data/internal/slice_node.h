@@ -1,0 +1,18 @@
+// Dataset::take, skip and shard.
+#pragma once
+
+#include "data/internal/node.h"
+
+namespace belfry::data_internal {
+
+// The elements offset, offset + stride … at most `limit` of them; below zero is no limit.
+struct Slice {
+  int64_t offset = 0;
+  int64_t stride = 1;
+  int64_t limit = -1;
+};
+
+// With random access if the input has it. `call` is what the user wrote, for the description.
+NodePtr make_slice(NodePtr input, const Slice& slice, const std::string& call);
+
+}  // namespace belfry::data_internal

@@ -1,0 +1,241 @@
+#include "distribute/rendezvous.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/error.h"
+#include "distribute/internal/spin.h"
+
+namespace belfry {
+namespace {
+
+enum class Doing { kAbsent, kRunning, kInSum, kInExchange, kLeft };
+
+struct Seat {
+  Doing doing = Doing::kRunning;
+  bool left_sums = false;
+  CallSite site;      // while in a sum
+  std::string what;   // while in an exchange
+  at::Tensor value;   // while in an exchange
+  std::string error;  // set by whoever ended the wait with one
+  bool served = false;
+  double sum = 0;
+  std::vector<at::Tensor> values;
+};
+
+}  // namespace
+
+class Rendezvous::State {
+ public:
+  explicit State(int replicas) : seats_(static_cast<size_t>(replicas)), spins_(internal::spins_for(replicas)) {}
+
+  void reset(int active) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < seats_.size(); ++i) {
+      seats_[i] = Seat();
+      if (i >= static_cast<size_t>(active)) seats_[i].doing = Doing::kAbsent;
+    }
+    posted_.clear();
+    passed_.clear();
+    failed_.reset();
+  }
+
+  double sum(int replica, const CallSite& site, double value) {
+    Seat& seat = seats_[static_cast<size_t>(replica)];
+    std::unique_lock lock(mutex_);
+    check_poison();
+    if (passed_.contains(site)) {
+      fail(ErrorKind::kFailedPrecondition, "tower ", replica, " reached the loss at ", to_string(site),
+           " after the other towers had gone past it: call losses in the same order in every tower");
+    }
+    posted_[site].emplace_back(replica, value);
+    seat.doing = Doing::kInSum;
+    seat.site = site;
+    wait(lock, seat);
+    return seat.sum;
+  }
+
+  std::vector<at::Tensor> exchange(int replica, const std::string& what, const at::Tensor& value) {
+    Seat& seat = seats_[static_cast<size_t>(replica)];
+    std::unique_lock lock(mutex_);
+    check_poison();
+    seat.doing = Doing::kInExchange;
+    seat.what = what;
+    seat.value = value;
+    wait(lock, seat);
+    return std::move(seat.values);
+  }
+
+  void leave_sums(int replica) {
+    const std::lock_guard lock(mutex_);
+    seats_[static_cast<size_t>(replica)].left_sums = true;
+    advance();
+  }
+
+  void leave(int replica) {
+    const std::lock_guard lock(mutex_);
+    seats_[static_cast<size_t>(replica)].doing = Doing::kLeft;
+    advance();
+  }
+
+  void poison(int failed) {
+    const std::lock_guard lock(mutex_);
+    if (!failed_) failed_ = failed;
+    wake();
+  }
+
+ private:
+  void check_poison() const {
+    if (failed_) fail(ErrorKind::kAborted, "stopped because tower ", *failed_, " failed");
+  }
+
+  // Called with the lock held after the seat says what it waits for.
+  void wait(std::unique_lock<std::mutex>& lock, Seat& seat) {
+    seat.served = false;
+    seat.error.clear();
+    advance();
+    while (!seat.served && !failed_) {
+      const unsigned seen = epoch_.load(std::memory_order_relaxed);
+      lock.unlock();
+      for (int i = 0; i < spins_ && epoch_.load(std::memory_order_acquire) == seen; ++i) internal::cpu_relax();
+      lock.lock();
+      if (epoch_.load(std::memory_order_relaxed) == seen) {
+        changed_.wait(lock, [&] { return epoch_.load(std::memory_order_relaxed) != seen; });
+      }
+    }
+    if (!seat.served) check_poison();
+    seat.doing = Doing::kRunning;
+    if (!seat.error.empty()) throw_error(ErrorKind::kFailedPrecondition, seat.error);
+  }
+
+  void wake() {
+    epoch_.fetch_add(1, std::memory_order_release);
+    changed_.notify_all();
+  }
+
+  static bool in_sums(const Seat& seat) {
+    return !seat.left_sums && seat.doing != Doing::kLeft && seat.doing != Doing::kAbsent;
+  }
+
+  void advance() {
+    while (serve_full_sum() || serve_full_exchange() || serve_when_all_wait()) wake();
+  }
+
+  // A site that every replica still under way has posted.
+  bool serve_full_sum() {
+    const auto under_way = std::count_if(seats_.begin(), seats_.end(), in_sums);
+    for (const auto& [site, values] : posted_) {
+      const auto waiting = std::count_if(values.begin(), values.end(), [&](const auto& posted) {
+        return in_sums(seats_[static_cast<size_t>(posted.first)]);
+      });
+      if (waiting == under_way) {
+        complete(site);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void complete(CallSite site) {
+    auto values = std::move(posted_.at(site));
+    posted_.erase(site);
+    passed_.insert(site);
+    std::sort(values.begin(), values.end());
+    double sum = 0;
+    for (const auto& [replica, value] : values) sum += value;
+    for (const auto& [replica, value] : values) {
+      Seat& seat = seats_[static_cast<size_t>(replica)];
+      seat.sum = sum;
+      seat.served = true;
+      seat.doing = Doing::kRunning;
+    }
+  }
+
+  bool serve_full_exchange() {
+    const Seat* first = nullptr;
+    for (const Seat& seat : seats_) {
+      if (seat.doing == Doing::kAbsent) continue;
+      if (seat.doing != Doing::kInExchange || (first && first->what != seat.what)) return false;
+      if (!first) first = &seat;
+    }
+    if (!first) return false;
+    std::vector<at::Tensor> values;
+    for (const Seat& seat : seats_) {
+      if (seat.doing == Doing::kInExchange) values.push_back(seat.value);
+    }
+    for (Seat& seat : seats_) {
+      if (seat.doing == Doing::kInExchange) serve(seat, "", values);
+    }
+    return true;
+  }
+
+  static void serve(Seat& seat, std::string error, std::vector<at::Tensor> values = {}) {
+    seat.error = std::move(error);
+    seat.values = std::move(values);
+    seat.value = at::Tensor();
+    seat.served = true;
+    seat.doing = Doing::kRunning;
+  }
+
+  // Nobody runs any more: the first site in the program is one that the others have skipped; without one, replicas
+  // stand at different exchanges, or one has left.
+  bool serve_when_all_wait() {
+    const auto waits = [](const Seat& s) { return s.doing == Doing::kInSum || s.doing == Doing::kInExchange; };
+    if (std::any_of(seats_.begin(), seats_.end(), [](const Seat& s) { return s.doing == Doing::kRunning; }))
+      return false;
+    if (std::none_of(seats_.begin(), seats_.end(), waits)) return false;
+    if (!posted_.empty()) {
+      complete(posted_.begin()->first);
+      return true;
+    }
+    const std::string error = disagreement();
+    for (Seat& seat : seats_) {
+      if (waits(seat)) serve(seat, error);
+    }
+    return true;
+  }
+
+  std::string disagreement() const {
+    size_t first = 0;
+    while (seats_[first].doing != Doing::kInExchange) ++first;
+    for (size_t i = 0; i < seats_.size(); ++i) {
+      const Seat& seat = seats_[i];
+      if (seat.doing == Doing::kLeft) {
+        return concat("tower ", first, " waits in ", seats_[first].what, " and tower ", i, " has returned without it");
+      }
+      if (seat.doing == Doing::kInExchange && seat.what != seats_[first].what) {
+        return concat("tower ", first, " calls ", seats_[first].what, " where tower ", i, " calls ", seat.what);
+      }
+    }
+    return "towers disagree";
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<unsigned> epoch_{0};
+  std::vector<Seat> seats_;
+  std::map<CallSite, std::vector<std::pair<int, double>>> posted_;
+  std::set<CallSite> passed_;
+  std::optional<int> failed_;
+  const int spins_;
+};
+
+Rendezvous::Rendezvous(int replicas) : state_(std::make_unique<State>(replicas)) {}
+Rendezvous::~Rendezvous() = default;
+void Rendezvous::reset(int active) { state_->reset(active); }
+double Rendezvous::sum(int replica, const CallSite& site, double value) { return state_->sum(replica, site, value); }
+std::vector<at::Tensor> Rendezvous::exchange(int replica, const std::string& what, const at::Tensor& value) {
+  return state_->exchange(replica, what, value);
+}
+void Rendezvous::leave_sums(int replica) { state_->leave_sums(replica); }
+void Rendezvous::leave(int replica) { state_->leave(replica); }
+void Rendezvous::poison(int failed) { state_->poison(failed); }
+
+}  // namespace belfry

@@ -1,0 +1,220 @@
+#include "distribute/replica.h"
+
+#include <torch/csrc/autograd/variable.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/container/parameterdict.h>
+#include <torch/nn/modules/container/parameterlist.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/hash64.h"
+#include "distribute/random_scope.h"
+
+namespace belfry {
+namespace {
+
+std::string slashes(std::string path) {
+  std::replace(path.begin(), path.end(), '.', '/');
+  return path;
+}
+
+std::string join(const std::string& name, const std::string& path) {
+  return path.empty() ? name : name + "/" + slashes(path);
+}
+
+// Parameters are made under grad mode and never under InferenceMode, whose tensors cannot be trained.
+template <class Make>
+auto make_initial(uint64_t seed, const std::string& name, const Make& make) {
+  const c10::InferenceMode inference(false);
+  const at::AutoGradMode grad(true);
+  const RandomScope random(hash64_combine(seed, hash64(name)));
+  return make();
+}
+
+size_t tensor_count(const torch::nn::Module& module) { return module.parameters().size() + module.buffers().size(); }
+
+// A parameter is known to the dictionary of its module and to the dictionary's copy here. The member that forward()
+// uses makes a third; without it, the member was pointed at another tensor.
+bool has_member(const at::Tensor& parameter, const torch::nn::Module& owner) {
+  if (dynamic_cast<const torch::nn::ParameterDictImpl*>(&owner) != nullptr ||
+      dynamic_cast<const torch::nn::ParameterListImpl*>(&owner) != nullptr) {
+    return true;
+  }
+  return parameter.use_count() > 2;
+}
+
+}  // namespace
+
+struct Replica::ModuleEntry {
+  std::shared_ptr<torch::nn::Module> module;
+  std::type_index type;
+  size_t tensors;
+};
+
+Replica::Replica(VariableStore& store, int index, LogicalDevice device)
+    : store_(store), index_(index), device_(std::move(device)) {}
+
+Replica::~Replica() = default;
+
+std::shared_ptr<torch::nn::Module> Replica::module(const std::string& name, std::type_index type,
+                                                   const ModuleFactory& make, bool training) {
+  const auto found = modules_.find(name);
+  ModuleEntry& entry = found != modules_.end() ? *found->second : adopt(name, type, make);
+  if (entry.type != type) {
+    fail(ErrorKind::kAlreadyExists, "module '", name, "' is there with another type; one name, one type");
+  }
+  if (entry.module->is_training() != training) entry.module->train(training);
+  return entry.module;
+}
+
+Replica::ModuleEntry& Replica::adopt(const std::string& name, std::type_index type, const ModuleFactory& make) {
+  check_variable_name(name);
+  std::shared_ptr<torch::nn::Module> module = make_initial(store_.seed(), name, make);
+  require(module != nullptr, "module '", name, "': the factory gave no module");
+  if (!device().is_cpu()) module->to(device());
+  adopt_tensors(name, *module);
+  auto entry = std::make_unique<ModuleEntry>(ModuleEntry{module, type, tensor_count(*module)});
+  return *(modules_[name] = std::move(entry));
+}
+
+void Replica::adopt_tensors(const std::string& name, torch::nn::Module& module) {
+  for (const auto& part : module.named_modules(/*name_prefix=*/"", /*include_self=*/true)) {
+    const std::string scope = join(name, part.key());
+    for (const auto& parameter : part.value()->named_parameters(/*recurse=*/false)) {
+      const std::string full = join(scope, parameter.key());
+      require(
+          has_member(parameter.value(), *part.value()), "parameter '", full,
+          "' is registered, but no member of its module holds it: the member was assigned another tensor. To tie two "
+          "parameters, register the same module or tensor in both places (register_parameter, replace_module)");
+      adopt_parameter(full, parameter.value());
+    }
+    for (const auto& buffer : part.value()->named_buffers(/*recurse=*/false)) {
+      adopt_buffer(join(scope, buffer.key()), buffer.value());
+    }
+  }
+}
+
+void Replica::adopt_parameter(const std::string& name, const at::Tensor& parameter) {
+  if (!parameter.defined() || leaf_of_tensor_.contains(parameter.unsafeGetTensorImpl())) return;
+  require(!parameter.is_view(), "parameter '", name,
+          "' is a view of another tensor: register the tensor itself, and "
+          "take the view in forward()");
+  require(parameter.storage().use_count() == 1, "parameter '", name,
+          "' shares its memory with a tensor that the module "
+          "keeps (a view cached in the constructor?): take views of parameters in forward()");
+  require(parameter.layout() == at::kStrided, "parameter '", name, "' is not a dense tensor");
+  add_leaf(store_.get_or_create(name, VariableKind::kParameter, parameter), parameter);
+}
+
+void Replica::adopt_buffer(const std::string& name, const at::Tensor& buffer) {
+  if (!buffer.defined()) return;
+  for (const Buffer& known : buffers_) {
+    if (known.tensor.is_same(buffer)) return;
+  }
+  Variable& variable = store_.get_or_create(name, VariableKind::kBuffer, buffer);
+  const at::NoGradGuard no_grad;
+  buffer.copy_(variable.value());
+  buffers_.push_back({&variable, buffer});
+}
+
+at::Tensor Replica::variable(const std::string& name, const std::function<at::Tensor()>& initial, bool trainable) {
+  const auto found = leaves_.find(name);
+  if (found != leaves_.end()) return found->second->tensor;
+  const auto kind = trainable ? VariableKind::kParameter : VariableKind::kState;
+  Variable& variable = store_.get_or_create(name, kind, [&] { return make_initial(store_.seed(), name, initial); });
+  const c10::InferenceMode inference(false);
+  at::Tensor tensor = at::empty({0}, variable.value().options().device(device()));
+  if (trainable) tensor.requires_grad_();
+  add_leaf(variable, tensor);
+  return tensor;
+}
+
+void Replica::add_leaf(Variable& variable, const at::Tensor& tensor) {
+  auto& leaf = leaves_[variable.name()];
+  if (leaf) {
+    fail(ErrorKind::kAlreadyExists, "variable '", variable.name(), "' belongs to two modules: give one another name");
+  }
+  leaf = std::make_unique<Leaf>(Leaf{&variable, tensor, 0, 0});
+  refresh(*leaf);
+  leaf_of_tensor_[tensor.unsafeGetTensorImpl()] = leaf.get();
+  const auto by_name = [](const Leaf* a, const Leaf* b) { return a->variable->name() < b->variable->name(); };
+  sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), leaf.get(), by_name), leaf.get());
+}
+
+void Replica::refresh(Leaf& leaf) const {
+  const at::Tensor& value = leaf.variable->value();
+  if (value.device() == device() || (value.is_cpu() && device().is_cpu())) {
+    leaf.tensor.set_data(value);
+  } else {
+    leaf.tensor.set_data(value.to(device(), /*non_blocking=*/false, /*copy=*/true));
+  }
+  leaf.variable_version = leaf.variable->version();
+  leaf.tensor_version = leaf.tensor._version();
+}
+
+const std::vector<Replica::Leaf*>& Replica::trainable_leaves() {
+  trainable_.clear();
+  for (Leaf* leaf : sorted_) {
+    if (leaf->variable->kind() == VariableKind::kParameter && leaf->tensor.requires_grad()) trainable_.push_back(leaf);
+  }
+  return trainable_;
+}
+
+Replica::Leaf* Replica::find_leaf(const Variable& variable) {
+  const auto found = leaves_.find(variable.name());
+  return found == leaves_.end() ? nullptr : found->second.get();
+}
+
+Replica::Leaf* Replica::find_leaf(const at::Tensor& tensor) {
+  const auto found = leaf_of_tensor_.find(tensor.unsafeGetTensorImpl());
+  return found == leaf_of_tensor_.end() ? nullptr : found->second;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Replica::named_tensors() const {
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  for (const Leaf* leaf : sorted_) named.emplace_back(leaf->variable->name(), leaf->tensor);
+  for (const Buffer& buffer : buffers_) named.emplace_back(buffer.variable->name(), buffer.tensor);
+  return named;
+}
+
+void Replica::begin_step() {
+  for (Leaf* leaf : sorted_) {
+    const bool copied = leaf->tensor.device() != leaf->variable->value().device();
+    if (copied && leaf->variable_version != leaf->variable->version()) refresh(*leaf);
+    leaf->tensor_version = leaf->tensor._version();
+  }
+}
+
+void Replica::check_after_step() {
+  for (const Leaf* leaf : sorted_) {
+    if (leaf->tensor._version() != leaf->tensor_version) {
+      fail(
+          ErrorKind::kFailedPrecondition, "variable '", leaf->variable->name(),
+          "' was written to inside the model_fn: use ctx.assign or ctx.assign_add, which are committed after the step");
+    }
+  }
+  for (const auto& [name, entry] : modules_) {
+    if (tensor_count(*entry->module) != entry->tensors) {
+      fail(ErrorKind::kFailedPrecondition, "module '", name, "' had ", entry->tensors,
+           " parameters and buffers when it "
+           "was made and has ",
+           tensor_count(*entry->module), " now: register all of them in the constructor");
+    }
+  }
+}
+
+void Replica::bump_leaves() {
+  for (Leaf* leaf : sorted_) {
+    if (leaf->variable_version == leaf->variable->version()) continue;
+    leaf->tensor.unsafeGetTensorImpl()->bump_version();
+    if (leaf->tensor.device() == leaf->variable->value().device()) leaf->variable_version = leaf->variable->version();
+  }
+}
+
+void Replica::reset_buffers() {
+  const at::NoGradGuard no_grad;
+  for (const Buffer& buffer : buffers_) buffer.tensor.copy_(buffer.variable->value());
+}
+
+}  // namespace belfry

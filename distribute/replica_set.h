@@ -1,0 +1,55 @@
+// The replicas of a session.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device.h"
+#include "replica.h"
+#include "replica_group.h"
+#include "step_context.h"
+
+namespace belfry {
+
+// Owns replicas and their threads for as long as the session lasts, and commits what replicas leave behind after a step
+// beside gradients: buffers and queued assignments. Used by the session's thread, while no replica runs.
+class ReplicaSet {
+ public:
+  explicit ReplicaSet(VariableStore& store);
+  ~ReplicaSet();
+  ReplicaSet(const ReplicaSet&) = delete;
+  ReplicaSet& operator=(const ReplicaSet&) = delete;
+
+  VariableStore& store() const { return store_; }
+  // Makes one replica for each device; replicas that are there keep their modules. kFailedPrecondition when replica i
+  // is there on another device.
+  void use(const std::vector<LogicalDevice>& devices);
+  int size() const { return static_cast<int>(replicas_.size()); }
+  // Replica 0 is there from the start, on cpu:0 unless use() was called first.
+  Replica& replica(int i);
+  // Threads for size() replicas.
+  ReplicaGroup& group();
+
+  // Before a step.
+  void begin_step();
+  // Checks, with nothing written, what the replicas of `steps` left: kFailedPrecondition where integer or bool buffers
+  // differ between them, naming variable and towers.
+  void prepare(const std::vector<const StepContext*>& steps) const;
+  // Buffers become the mean of the replicas that took part, weighted by LossPolicy::row_weight (integer and bool ones
+  // agree); then assignments in the order of the replicas. Replicas that sat idle get the buffers too.
+  void commit(const std::vector<const StepContext*>& steps);
+  // Undoes what the forward passes did to buffers.
+  void roll_back();
+  // After variables were written; see Replica::bump_leaves.
+  void bump_leaves();
+
+ private:
+  void commit_buffers(const std::vector<const StepContext*>& steps);
+
+  VariableStore& store_;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  std::unique_ptr<ReplicaGroup> group_;
+};
+
+}  // namespace belfry

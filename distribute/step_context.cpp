@@ -1,0 +1,101 @@
+#include "distribute/step_context.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "distribute/rendezvous.h"
+
+namespace belfry {
+namespace {
+
+thread_local StepContext* current_context = nullptr;
+
+at::Tensor sum_in_order(const std::vector<at::Tensor>& values) {
+  at::Tensor sum = values[0];
+  for (size_t i = 1; i < values.size(); ++i) sum = sum + values[i];
+  return sum;
+}
+
+// The step's gradient is the sum of what every tower's loss makes of the global sum, so the backward pass sums too.
+struct GlobalSum : torch::autograd::Function<GlobalSum> {
+  static at::Tensor forward(torch::autograd::AutogradContext* saved, const at::Tensor& value, StepContext* context,
+                            const std::string& what) {
+    saved->saved_data["context"] = reinterpret_cast<int64_t>(context);
+    saved->saved_data["what"] = what;
+    return sum_in_order(context->gather_towers(what, value.detach()));
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* saved,
+                                                 torch::autograd::variable_list gradients) {
+    auto* context = reinterpret_cast<StepContext*>(saved->saved_data["context"].toInt());
+    const std::string what = "the gradient of " + saved->saved_data["what"].toStringRef();
+    return {sum_in_order(context->gather_towers(what, gradients[0].detach())), at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+StepContext::StepContext(Replica& replica, Options options)
+    : replica_(replica), options_(options), global_step_(replica.store().global_step()) {
+  require(options.replica_count == 1 || options.rendezvous != nullptr, "StepContext: ", options.replica_count,
+          " replicas without a rendezvous");
+}
+
+StepContext::~StepContext() = default;
+
+StepContext* StepContext::current() { return current_context; }
+
+CallSite StepContext::next_occurrence(const std::source_location& where) {
+  const CallSite here(where);
+  for (CallSite& passed : passed_) {
+    if (passed.line != here.line || passed.column != here.column || passed.file != here.file) continue;
+    const CallSite site = passed;
+    ++passed.occurrence;
+    return site;
+  }
+  passed_.push_back(here);
+  ++passed_.back().occurrence;
+  return here;
+}
+
+double StepContext::sum_over_towers(double value, const std::source_location& where) {
+  if (tower_count() == 1) return value;
+  return options_.rendezvous->sum(tower_index(), next_occurrence(where), value);
+}
+
+std::vector<at::Tensor> StepContext::gather_towers(const std::string& what, const at::Tensor& value) {
+  if (tower_count() == 1) return {value};
+  return options_.rendezvous->exchange(tower_index(), what, value);
+}
+
+at::Tensor StepContext::global_sum(const at::Tensor& value, std::source_location where) {
+  if (tower_count() == 1) return value;
+  // Autograd has one thread for each GPU: two towers on one GPU would wait for each other on it.
+  if (value.is_cuda() && value.requires_grad()) {
+    fail(ErrorKind::kUnimplemented, "global_sum at ", where.file_name(), ":", where.line(), " of a tensor on ",
+         value.device().str(), " that needs a gradient");
+  }
+  const std::string what = concat("global_sum at ", to_string(next_occurrence(where)), " of shape ", value.sizes());
+  return GlobalSum::apply(value, this, what);
+}
+
+void StepContext::queue(const std::string& variable, const at::Tensor& value, bool add) {
+  const Variable* known = store().find(variable);
+  if (!known) fail(ErrorKind::kNotFound, "assign: there is no variable '", variable, "'");
+  require(known->value().sizes() == value.sizes(), "assign: variable '", variable, "' has shape ",
+          known->value().sizes(), " and was given a value of shape ", value.sizes());
+  assignments_.push_back({variable, value.detach(), add});
+}
+
+void StepContext::assign(const std::string& variable, const at::Tensor& value) { queue(variable, value, false); }
+
+void StepContext::assign_add(const std::string& variable, const at::Tensor& delta) { queue(variable, delta, true); }
+
+StepScope::StepScope(StepContext& context) : outer_(current_context) { current_context = &context; }
+
+StepScope::~StepScope() { current_context = outer_; }
+
+}  // namespace belfry

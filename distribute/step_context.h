@@ -1,0 +1,108 @@
+// What code inside a model_fn knows of the step that it is part of.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "call_site.h"
+#include "loss_policy.h"
+#include "replica.h"
+#include "variable_store.h"
+
+namespace belfry {
+
+class Rendezvous;
+class PendingUpdate;  // optimizers/train_op.h
+
+// One replica's view of one step: the store, which replica of how many it is, and the calls in which replicas meet.
+// Optimizers and losses take one; ModelContext derives from it. Made by the framework for each step and used by the
+// replica's own thread. Replica, store and rendezvous belong to the session and outlive it.
+class StepContext {
+ public:
+  struct Options {
+    int replica_count = 1;             // that take part in this step
+    Rendezvous* rendezvous = nullptr;  // wanted when replica_count > 1
+    LossPolicy loss_policy;
+    bool training = false;
+    // Under replicate_model_fn with several devices every optimizer has to be a TowerOptimizer.
+    bool tower_optimizer_wanted = false;
+    // Whether compute_gradients gives every replica the combined gradients.
+    bool combine_gradients = false;
+  };
+
+  StepContext(Replica& replica, Options options);
+  virtual ~StepContext();
+  StepContext(const StepContext&) = delete;
+  StepContext& operator=(const StepContext&) = delete;
+
+  // The context of the model_fn that runs on this thread; null outside one.
+  static StepContext* current();
+
+  VariableStore& store() const { return replica_.store(); }
+  Replica& replica() const { return replica_; }
+  // Which tower this is, from 0, and how many take part in the step.
+  int tower_index() const { return replica_.index(); }
+  int tower_count() const { return options_.replica_count; }
+  at::Device device() const { return replica_.device(); }
+  // Steps that were committed before this one.
+  int64_t global_step() const { return global_step_; }
+  bool training() const { return options_.training; }
+  const LossPolicy& loss_policy() const { return options_.loss_policy; }
+  bool tower_optimizer_wanted() const { return options_.tower_optimizer_wanted; }
+  bool combines_gradients() const { return options_.combine_gradients && tower_count() > 1; }
+
+  // The sum over towers of a number on the host; towers meet by call site (see Rendezvous::sum).
+  double sum_over_towers(double value, const std::source_location& where);
+  // The sum over towers of a tensor of one shape, the same in each, differentiable. Every tower has to call it:
+  // kFailedPrecondition in each, naming two that differ, otherwise. For losses that are not linear, in-batch negatives.
+  at::Tensor global_sum(const at::Tensor& value, std::source_location where = std::source_location::current());
+  // The values of all towers, in tower order; not differentiable. Strict, as global_sum.
+  std::vector<at::Tensor> gather_towers(const std::string& what, const at::Tensor& value);
+
+  // Queues variable = value, or variable += delta, to be committed after the step in tower order: a variable must not
+  // be written while other towers read it. With several towers every one's delta is added, and the last value stays.
+  void assign(const std::string& variable, const at::Tensor& value);
+  void assign_add(const std::string& variable, const at::Tensor& delta);
+
+  struct Assignment {
+    std::string variable;
+    at::Tensor value;
+    bool add;
+  };
+  const std::vector<Assignment>& assignments() const { return assignments_; }
+
+  // Optimizers note here what they were asked to do, in the order of the calls.
+  void record(std::shared_ptr<PendingUpdate> update) { updates_.push_back(std::move(update)); }
+  const std::vector<std::shared_ptr<PendingUpdate>>& updates() const { return updates_; }
+
+ private:
+  CallSite next_occurrence(const std::source_location& where);
+  void queue(const std::string& variable, const at::Tensor& value, bool add);
+
+  Replica& replica_;
+  Options options_;
+  int64_t global_step_;
+  std::vector<CallSite> passed_;  // with the next occurrence of each in this step
+  std::vector<Assignment> assignments_;
+  std::vector<std::shared_ptr<PendingUpdate>> updates_;
+};
+
+// Makes `context` the thread's current one while it lives.
+class StepScope {
+ public:
+  explicit StepScope(StepContext& context);
+  ~StepScope();
+  StepScope(const StepScope&) = delete;
+  StepScope& operator=(const StepScope&) = delete;
+
+ private:
+  StepContext* outer_;
+};
+
+}  // namespace belfry

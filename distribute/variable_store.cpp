@@ -1,0 +1,160 @@
+#include "distribute/variable_store.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "core/error.h"
+
+namespace belfry {
+namespace {
+
+constexpr const char* kGlobalStep = "global_step";
+
+// A copy that nobody else holds, dense, on the device: contiguous unless the layout is dense in another order.
+at::Tensor own_copy(const at::Tensor& value, at::Device device) {
+  const at::NoGradGuard no_grad;
+  const auto format = value.is_non_overlapping_and_dense() ? at::MemoryFormat::Preserve : at::MemoryFormat::Contiguous;
+  return value.detach().to(value.options().device(device), /*non_blocking=*/false, /*copy=*/true, format);
+}
+
+}  // namespace
+
+struct VariableStore::State {
+  mutable std::mutex mutex;
+  std::map<std::string, std::unique_ptr<Variable>> variables;
+  std::map<std::string, at::Tensor> waiting;  // restored, not asked for yet
+  std::set<std::string> restored;
+  std::vector<std::string> missing;
+  std::string source;  // of the restore; empty before one
+};
+
+VariableStore::VariableStore(uint64_t seed, at::Device device)
+    : seed_(seed), device_(device), state_(std::make_unique<State>()) {
+  get_or_create(kGlobalStep, VariableKind::kState, at::zeros({}, at::kLong));
+}
+
+VariableStore::~VariableStore() = default;
+
+namespace {
+
+void check_same(const Variable& variable, VariableKind kind, const at::Tensor& wanted) {
+  const at::Tensor& have = variable.value();
+  if (variable.kind() == kind && have.sizes() == wanted.sizes() && have.scalar_type() == wanted.scalar_type()) return;
+  fail(ErrorKind::kAlreadyExists, "variable '", variable.name(), "' is there with shape ", have.sizes(), " and dtype ",
+       have.scalar_type(), "; now shape ", wanted.sizes(), " and dtype ", wanted.scalar_type(),
+       variable.kind() == kind ? "" : " and another kind", " is asked for");
+}
+
+void check_fits(const std::string& name, const at::Tensor& restored, const at::Tensor& wanted,
+                const std::string& source) {
+  require(restored.sizes() == wanted.sizes() && restored.scalar_type() == wanted.scalar_type(), "variable '", name,
+          "': the model wants shape ", wanted.sizes(), " and dtype ", wanted.scalar_type(), ", ", source,
+          " holds shape ", restored.sizes(), " and dtype ", restored.scalar_type());
+}
+
+}  // namespace
+
+Variable& VariableStore::get_or_create(const std::string& name, VariableKind kind,
+                                       const std::function<at::Tensor()>& initial) {
+  if (Variable* variable = find(name)) {
+    if (variable->kind() != kind) check_same(*variable, kind, variable->value());
+    return *variable;
+  }
+  return get_or_create(name, kind, initial());
+}
+
+Variable& VariableStore::get_or_create(const std::string& name, VariableKind kind, const at::Tensor& initial) {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->variables.find(name);
+  if (found != state_->variables.end()) {
+    check_same(*found->second, kind, initial);
+    return *found->second;
+  }
+  check_variable_name(name);
+  at::Tensor value = own_copy(initial, device_);
+  const auto waiting = state_->waiting.find(name);
+  if (waiting != state_->waiting.end()) {
+    check_fits(name, waiting->second, initial, state_->source);
+    const at::NoGradGuard no_grad;
+    value.copy_(waiting->second);
+    state_->waiting.erase(waiting);
+  } else if (!state_->source.empty()) {
+    state_->missing.push_back(name);
+  }
+  auto& slot = state_->variables[name];
+  slot = std::make_unique<Variable>(name, std::move(value), kind);
+  return *slot;
+}
+
+Variable* VariableStore::find(const std::string& name) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->variables.find(name);
+  return found == state_->variables.end() ? nullptr : found->second.get();
+}
+
+std::vector<Variable*> VariableStore::variables() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<Variable*> all;
+  for (const auto& [name, variable] : state_->variables) all.push_back(variable.get());
+  return all;
+}
+
+std::vector<Variable*> VariableStore::variables(VariableKind kind) const {
+  std::vector<Variable*> some = variables();
+  std::erase_if(some, [kind](const Variable* variable) { return variable->kind() != kind; });
+  return some;
+}
+
+int64_t VariableStore::global_step() const { return find(kGlobalStep)->value().item<int64_t>(); }
+
+void VariableStore::set_global_step(int64_t step) { find(kGlobalStep)->assign(at::full({}, step, at::kLong)); }
+
+void VariableStore::restore(const TensorDict& values, const std::string& source) {
+  const std::lock_guard lock(state_->mutex);
+  std::map<std::string, at::Tensor> waiting;
+  for (const auto& [name, value] : values) {
+    if (value.is_tensor()) waiting.emplace(name, value.tensor());
+  }
+  for (const auto& [name, variable] : state_->variables) {
+    const auto found = waiting.find(name);
+    if (found != waiting.end()) check_fits(name, found->second, variable->value(), source);
+  }
+  state_->restored.clear();
+  for (const auto& [name, value] : waiting) state_->restored.insert(name);
+  state_->missing.clear();
+  for (const auto& [name, variable] : state_->variables) {
+    const auto found = waiting.find(name);
+    if (found == waiting.end()) {
+      state_->missing.push_back(name);
+      continue;
+    }
+    variable->assign(found->second);
+    waiting.erase(found);
+  }
+  state_->waiting = std::move(waiting);
+  state_->source = source;
+}
+
+RestoreDifference VariableStore::restore_difference() const {
+  const std::lock_guard lock(state_->mutex);
+  RestoreDifference difference{state_->missing, {}};
+  for (const auto& [name, value] : state_->waiting) difference.unused.push_back(name);
+  return difference;
+}
+
+bool VariableStore::was_restored(const std::string& name) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->restored.contains(name);
+}
+
+TensorDict VariableStore::snapshot() const {
+  TensorDict values;
+  for (const Variable* variable : variables()) values.set(variable->name(), own_copy(variable->value(), at::kCPU));
+  return values;
+}
+
+}  // namespace belfry

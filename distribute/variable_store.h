@@ -1,0 +1,72 @@
+// All state of a model, by name.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../core/tensor_dict.h"
+#include "variable.h"
+
+namespace belfry {
+
+// What differed between a restored checkpoint and the variables that the model then asked for.
+struct RestoreDifference {
+  std::vector<std::string> missing;  // asked for, not in the checkpoint
+  std::vector<std::string> unused;   // in the checkpoint, not asked for (yet)
+};
+
+// Parameters, buffers, optimizer slots, global step and data position: a checkpoint is this on disk. Creation and
+// look-up may come from several threads; restore, snapshot and assignments only while no step runs. Variables live, at
+// one address, as long as the store.
+class VariableStore {
+ public:
+  // Initial values depend on `seed` and the variable's name alone. `device` holds the master copies.
+  explicit VariableStore(uint64_t seed, at::Device device = at::Device(at::kCPU));
+  ~VariableStore();
+  VariableStore(const VariableStore&) = delete;
+  VariableStore& operator=(const VariableStore&) = delete;
+
+  uint64_t seed() const { return seed_; }
+  at::Device device() const { return device_; }
+
+  // The variable of that name. The first call makes it: from the restored checkpoint, or else with a copy of initial().
+  // kInvalidArgument when the name is illegal or the restored value has another shape or dtype (both are named);
+  // kAlreadyExists when it is there with another kind, shape or dtype than `initial` would have.
+  Variable& get_or_create(const std::string& name, VariableKind kind, const std::function<at::Tensor()>& initial);
+  // As above for a tensor at hand, whose shape and dtype are checked against a variable that is there already.
+  Variable& get_or_create(const std::string& name, VariableKind kind, const at::Tensor& initial);
+
+  // Null when there is none.
+  Variable* find(const std::string& name) const;
+  // Sorted by name. With `kind`, those of that kind.
+  std::vector<Variable*> variables() const;
+  std::vector<Variable*> variables(VariableKind kind) const;
+
+  // "global_step", int64 scalar.
+  int64_t global_step() const;
+  void set_global_step(int64_t step);
+
+  // Replaces all state by `values`, named after `source` in messages. Variables that are there take their value, or
+  // are kInvalidArgument (variable, both shapes) with nothing changed; the rest waits until it is asked for.
+  void restore(const TensorDict& values, const std::string& source);
+  // Since the last restore(); nothing is missing before one.
+  RestoreDifference restore_difference() const;
+  // Whether a value of that name came with the last restore().
+  bool was_restored(const std::string& name) const;
+
+  // Copies of all values, sorted by name, on the CPU. Restored values that nobody asked for are not among them.
+  TensorDict snapshot() const;
+
+ private:
+  struct State;
+  uint64_t seed_;
+  at::Device device_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace belfry

@@ -1,0 +1,140 @@
+#include "estimator/internal/session.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "checkpoint/checkpoint_reader.h"
+#include "core/error.h"
+#include "core/hash64.h"
+#include "distribute/random_scope.h"
+#include "estimator/internal/checkpoint_names.h"
+#include "optimizers/optimizer.h"
+
+namespace belfry::internal {
+namespace {
+
+// The versions of the features' memory: a model_fn that writes into a feature would corrupt the data set behind it.
+std::vector<std::pair<std::string, int64_t>> versions(const TensorDict& dict) {
+  std::vector<std::pair<std::string, int64_t>> found;
+  for (const auto& [name, value] : dict) {
+    if (value.is_tensor() && !value.tensor().is_inference()) found.emplace_back(name, value.tensor()._version());
+  }
+  return found;
+}
+
+void check_unwritten(const char* what, const TensorDict& dict, const std::vector<std::pair<std::string, int64_t>>& before) {
+  for (const auto& [name, version] : before) {
+    require(dict[name]._version() == version, "the model_fn wrote into ", what, " '", name,
+            "', which belongs to the data set: clone() it first, or use an operation that is not in place");
+  }
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  constexpr size_t kMost = 20;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i ? ", " : "") + names[i];
+  return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more" : text;
+}
+
+}  // namespace
+
+Session::Session(ModelFn model_fn, const RunConfig& config)
+    : model_fn_(std::move(model_fn)), config_(config), store_(config.random_seed), replicas_(store_), committer_(store_) {}
+
+void Session::restore(const std::string& prefix) {
+  const CheckpointReader reader(prefix, config_.file_system());
+  TensorDict values;
+  for (const CheckpointVariable& variable : reader.variables()) {
+    if (!variable.is_strings && !is_input_entry(variable.name)) values.set(variable.name, reader.tensor(variable.name));
+  }
+  if (!values.contains("global_step")) {
+    fail(ErrorKind::kInvalidArgument, "checkpoint ", prefix, " has no global_step: it is not one of an Estimator");
+  }
+  store_.restore(values, prefix);
+  input_state_ = read_input_state(reader);
+  restored_from_ = prefix;
+  restore_checked_ = false;
+}
+
+// Belfry's own state may be missing: TensorFlow does not write it.
+void Session::check_restored() {
+  if (restore_checked_) return;
+  RestoreDifference difference = store_.restore_difference();
+  std::erase_if(difference.missing, [](const std::string& name) { return name.starts_with("belfry/"); });
+  if (!difference.missing.empty()) {
+    fail(ErrorKind::kInvalidArgument, "checkpoint ", restored_from_, " does not fit the model. It lacks: ",
+         listed(difference.missing), ". It has, and the model does not ask for: ",
+         difference.unused.empty() ? "nothing" : listed(difference.unused));
+  }
+  restore_checked_ = true;
+}
+
+EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& features, const Labels& labels,
+                                     ModeKeys mode) {
+  const auto features_before = versions(features);
+  const auto labels_before = versions(labels);
+  const StepScope scope(context);
+  const RandomScope random(hash64_combine(hash64_combine(store_.seed(), static_cast<uint64_t>(context.global_step())), 0));
+  const at::AutoGradMode grad(mode == ModeKeys::kTrain);
+  EstimatorSpec spec = model_fn_(features, labels, mode, context);
+  check_unwritten("feature", features, features_before);
+  check_unwritten("label", labels, labels_before);
+  require(spec.mode == mode, "the model_fn was called for mode ", to_string(mode), " and returned a spec for mode ",
+          to_string(spec.mode));
+  spec.validate();
+  if (mode == ModeKeys::kTrain && !context.has_towers()) run_backward(context);
+  return spec;
+}
+
+SessionStep Session::run(const Features& features, const Labels& labels, ModeKeys mode) {
+  if (broken_) fail(ErrorKind::kFailedPrecondition, "this session's last commit failed: it has to be restored");
+  replicas_.begin_step();
+  SessionStep step;
+  step.rows = features.empty() ? 0 : features.begin()->second.rows();
+  StepContext::Options options;
+  options.training = mode == ModeKeys::kTrain;
+  step.context = std::make_unique<ModelContext>(replicas_, 0, mode, config_, options);
+  try {
+    step.spec = call_model_fn(*step.context, features, labels, mode);
+    for (const StepContext* part : step.context->steps()) part->replica().check_after_step();
+    if (mode != ModeKeys::kTrain) check_restored();
+  } catch (...) {
+    replicas_.roll_back();
+    throw;
+  }
+  if (mode != ModeKeys::kTrain) replicas_.roll_back();
+  return step;
+}
+
+void Session::prepare(SessionStep& step) {
+  try {
+    const auto& recorded = step.context->has_towers() ? step.spec.train_op->updates() : step.context->updates();
+    for (const auto& update : recorded) {
+      const auto& given = step.spec.train_op->updates();
+      require(std::find(given.begin(), given.end(), update) != given.end(), update->description(),
+              " is not part of the train_op: give group({...}) of all of them to EstimatorSpec::train");
+    }
+    committer_.prepare(*step.spec.train_op);
+    replicas_.prepare(step.context->steps());
+    check_restored();
+  } catch (...) {
+    replicas_.roll_back();
+    throw;
+  }
+}
+
+void Session::commit(SessionStep& step) {
+  broken_ = true;
+  const auto steps = step.context->steps();
+  const int active = static_cast<int>(steps.size());
+  committer_.commit(*step.spec.train_op, active > 1 ? &replicas_.group() : nullptr, active);
+  replicas_.commit(steps);
+  store_.set_global_step(step.context->global_step() + 1);
+  replicas_.bump_leaves();
+  broken_ = false;
+}
+
+void Session::discard() { replicas_.roll_back(); }
+
+}  // namespace belfry::internal

@@ -1,0 +1,72 @@
+// The live state that train, evaluate and predict work in.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/batch.h"
+#include "distribute/replica_set.h"
+#include "estimator/model_fn.h"
+#include "optimizers/update_committer.h"
+
+namespace belfry::internal {
+
+// One run of the model_fn, between its forward pass and its commit.
+struct SessionStep {
+  std::unique_ptr<ModelContext> context;
+  EstimatorSpec spec;
+  int64_t rows = 0;
+};
+
+// Where the training input stood at a checkpoint.
+struct InputState {
+  std::string position;
+  uint64_t fingerprint = 0;
+  bool finished = false;  // the train call that wrote it had come to its end
+  int64_t examples_seen = 0;
+};
+
+// A store, the modules of every tower, and the model_fn that they serve. Used by one thread. A step that fails before
+// its commit leaves the variables of the step before; a commit that fails leaves the session broken, and it has to be
+// made anew from a checkpoint.
+class Session {
+ public:
+  // `config` has to outlive this.
+  Session(ModelFn model_fn, const RunConfig& config);
+
+  VariableStore& store() { return store_; }
+  ReplicaSet& replicas() { return replicas_; }
+  bool broken() const { return broken_; }
+
+  // Takes all state from the checkpoint; what the model then misses in it is an error of the first step.
+  void restore(const std::string& prefix);
+  const std::optional<InputState>& input_state() const { return input_state_; }
+  // Empty before a restore.
+  const std::string& restored_from() const { return restored_from_; }
+
+  // Calls the model_fn (and in TRAIN the backward passes) on the batch. The spec is checked and fits the mode.
+  SessionStep run(const Features& features, const Labels& labels, ModeKeys mode);
+  // Makes slots and checks whatever can be wrong with the commit; nothing that counts is written.
+  void prepare(SessionStep& step);
+  void commit(SessionStep& step);
+  // Instead of a commit.
+  void discard();
+
+ private:
+  EstimatorSpec call_model_fn(ModelContext& context, const Features& features, const Labels& labels, ModeKeys mode);
+  void check_restored();
+
+  ModelFn model_fn_;
+  const RunConfig& config_;
+  VariableStore store_;
+  ReplicaSet replicas_;
+  UpdateCommitter committer_;
+  std::string restored_from_;
+  bool restore_checked_ = true;
+  std::optional<InputState> input_state_;
+  bool broken_ = false;
+};
+
+}  // namespace belfry::internal

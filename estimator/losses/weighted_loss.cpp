@@ -1,0 +1,71 @@
+#include "estimator/losses/weighted_loss.h"
+
+#include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
+
+#include "core/error.h"
+
+namespace belfry::losses {
+namespace {
+
+// Weights in the rank of the losses: a last dimension of 1 that one has and the other lacks is put in or taken out.
+at::Tensor matching_weights(const at::Tensor& weights, const at::Tensor& values) {
+  at::Tensor w = weights.to(values.device(), values.scalar_type());
+  if (w.dim() == values.dim() + 1 && w.size(-1) == 1) w = w.squeeze(-1);
+  if (w.dim() > 0 && w.dim() + 1 == values.dim() && values.size(-1) == 1) w = w.unsqueeze(-1);
+  const bool fits = w.dim() == 0 || (w.dim() == values.dim() && at::is_expandable_to(w.sizes(), values.sizes()));
+  require(fits, "weights of shape ", weights.sizes(), " do not fit losses of shape ", values.sizes());
+  return w;
+}
+
+double host_sum(const at::Tensor& weights, int64_t entries) {
+  const double each = static_cast<double>(entries) / static_cast<double>(std::max<int64_t>(1, weights.numel()));
+  return weights.sum(at::kDouble).item<double>() * each;
+}
+
+double host_nonzeros(const at::Tensor& weights, int64_t entries) {
+  const double each = static_cast<double>(entries) / static_cast<double>(std::max<int64_t>(1, weights.numel()));
+  return static_cast<double>(weights.count_nonzero().item<int64_t>()) * each;
+}
+
+// This tower's part of the denominator: a host number where there are no weights.
+double own_denominator(LossReduction reduction, const at::Tensor& weights, int64_t entries) {
+  switch (reduction) {
+    case LossReduction::kMean: return weights.defined() ? host_sum(weights.detach(), entries) : static_cast<double>(entries);
+    case LossReduction::kSumByNonzeroWeights:
+      return weights.defined() ? host_nonzeros(weights.detach(), entries) : static_cast<double>(entries);
+    default: return static_cast<double>(entries);
+  }
+}
+
+double whole_denominator(double own, StepContext& ctx, const std::source_location& where) {
+  return ctx.loss_policy().exact ? ctx.sum_over_towers(own, where) : own;
+}
+
+}  // namespace
+
+at::Tensor compute_weighted_loss(const at::Tensor& values, StepContext& ctx, const LossOptions& options,
+                                 std::source_location where) {
+  require(is_valid(options.reduction), "compute_weighted_loss: ", static_cast<int>(options.reduction),
+          " is not a LossReduction");
+  const at::Tensor weights = options.weights.defined() ? matching_weights(options.weights, values) : at::Tensor();
+  const at::Tensor weighted = weights.defined() ? values * weights : values;
+  if (options.reduction == LossReduction::kNone) return weighted;
+  const at::Tensor numerator = weighted.sum();
+  const double contribution = ctx.loss_policy().exact ? ctx.loss_policy().contribution : 1.0;
+  if (options.reduction == LossReduction::kSum) return contribution == 1.0 ? numerator : numerator / contribution;
+  const double own = own_denominator(options.reduction, weights, values.numel());
+  const double denominator = whole_denominator(own, ctx, where) * contribution;
+  return denominator == 0 ? numerator * 0 : numerator / denominator;
+}
+
+at::Tensor mean(const at::Tensor& values, StepContext& ctx, const at::Tensor& weights, std::source_location where) {
+  return compute_weighted_loss(values, ctx, {.weights = weights, .reduction = LossReduction::kMean}, where);
+}
+
+at::Tensor penalty(const at::Tensor& value, StepContext& ctx) {
+  const LossPolicy& policy = ctx.loss_policy();
+  return policy.exact ? value * (policy.row_weight / policy.contribution) : value;
+}
+
+}  // namespace belfry::losses

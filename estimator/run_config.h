@@ -1,0 +1,51 @@
+// How an Estimator runs, apart from what its model is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "../core/file_system.h"
+
+namespace belfry {
+
+struct RunConfig {
+  // --- Behaviour ---
+
+  // Where checkpoints and summaries go. Empty: a fresh temporary folder, with a warning.
+  std::string model_dir;
+  // Initial values, dropout and whatever else draws random numbers depend on it alone.
+  uint64_t random_seed = 1;
+  // A checkpoint every so many steps or seconds; one of the two. Neither: every 600 seconds. 0 switches it off: then
+  // only the end of a train call is saved by the caller's own hooks, or not at all.
+  std::optional<int64_t> save_checkpoints_steps;
+  std::optional<double> save_checkpoints_secs;
+  // So many of the newest checkpoints stay; 0 keeps all.
+  int64_t keep_checkpoint_max = 5;
+  double keep_checkpoint_every_n_hours = 10000;
+  // Whether a loss that is not a number ends training with ErrorKind::kNanLoss before it reaches a variable.
+  bool check_numerics = true;
+  // Whether SIGINT and SIGTERM end train() after the step at hand, with a checkpoint from which the same call goes on.
+  bool handle_signals = true;
+
+  // --- Cost ---
+
+  // Scalars for TensorBoard every so many steps; 0: none.
+  int64_t save_summary_steps = 100;
+  // A line of progress, and global_step/sec, every so many steps; 0: none.
+  int64_t log_step_count_steps = 100;
+
+  // --- Surroundings ---
+
+  // Null: posix_file_system(). Has to outlive the Estimator.
+  FileSystem* files = nullptr;
+
+  FileSystem& file_system() const { return files ? *files : posix_file_system(); }
+  // kInvalidArgument, with field and value, for what cannot be right: both checkpoint settings, negative numbers.
+  void validate() const;
+  // What the two checkpoint settings come to; both empty when checkpoints are off.
+  std::optional<int64_t> checkpoint_steps() const;
+  std::optional<double> checkpoint_secs() const;
+};
+
+}  // namespace belfry

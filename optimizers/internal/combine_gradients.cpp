@@ -1,0 +1,76 @@
+#include "optimizers/internal/combine_gradients.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "distribute/step_context.h"
+
+namespace belfry::internal {
+namespace {
+
+// Towers meet once for each variable that any of them knows: first they agree on the names.
+std::vector<Variable*> agree_on_variables(const GradientsAndVariables& own, StepContext& context,
+                                          const std::string& what) {
+  std::string names;
+  for (const GradientAndVariable& entry : own) {
+    if (entry.gradient.defined()) names += entry.variable->name() + '\n';
+  }
+  const at::Tensor bytes = at::empty({static_cast<int64_t>(names.size())}, at::kByte);
+  std::copy(names.begin(), names.end(), bytes.mutable_data_ptr<uint8_t>());
+  std::set<std::string> all;
+  for (const at::Tensor& theirs : context.gather_towers(what, bytes)) {
+    const auto* text = theirs.const_data_ptr<uint8_t>();
+    std::string name;
+    for (int64_t i = 0; i < theirs.numel(); ++i) {
+      if (text[i] != '\n') {
+        name += static_cast<char>(text[i]);
+        continue;
+      }
+      all.insert(name);
+      name.clear();
+    }
+  }
+  std::vector<Variable*> variables;
+  for (const std::string& name : all) variables.push_back(context.store().find(name));
+  return variables;
+}
+
+}  // namespace
+
+at::Tensor sum_gradients(const std::vector<at::Tensor>& gradients) {
+  at::Tensor sum;
+  for (const at::Tensor& gradient : gradients) {
+    if (!gradient.defined()) continue;
+    if (!sum.defined()) {
+      sum = gradient;
+    } else if (sum.is_sparse() && !gradient.is_sparse()) {
+      sum = gradient + sum;
+    } else {
+      sum = sum + gradient;
+    }
+  }
+  return sum.defined() && sum.is_sparse() ? sum.coalesce() : sum;
+}
+
+GradientsAndVariables combine_over_towers(const GradientsAndVariables& own, StepContext& context,
+                                          const std::string& what) {
+  const at::NoGradGuard no_grad;
+  std::map<const Variable*, at::Tensor> mine;
+  GradientsAndVariables combined;
+  for (const GradientAndVariable& entry : own) mine[entry.variable] = entry.gradient;
+  std::set<const Variable*> reached;
+  for (Variable* variable : agree_on_variables(own, context, what)) {
+    reached.insert(variable);
+    combined.push_back(
+        {sum_gradients(context.gather_towers(what + " of " + variable->name(), mine[variable])), variable, true});
+  }
+  for (const GradientAndVariable& entry : own) {
+    if (!reached.contains(entry.variable)) combined.push_back({at::Tensor(), entry.variable, true});
+  }
+  return combined;
+}
+
+}  // namespace belfry::internal

@@ -1,0 +1,73 @@
+// How one optimizer's update of a set of variables is cut into shares.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "distribute/variable_store.h"
+#include "optimizers/update_rule.h"
+
+namespace belfry {
+class Optimizer;
+}
+
+namespace belfry::internal {
+
+// A variable and the gradients that are to be added up for it: dense ones in the variable's layout, one or more, or a
+// single row-sparse one.
+struct Target {
+  Variable* variable = nullptr;
+  std::vector<at::Tensor> gradients;
+  // Nobody else sees gradients[0]: the others may be added to it in place.
+  bool in_place = false;
+
+  bool is_sparse() const { return gradients[0].is_sparse(); }
+};
+
+// Made when a set of targets is first seen, with its slots; used as long as the set is the same. apply_share() may be
+// called by all replicas at once, each with its own number; the rest by one thread.
+class UpdatePlan {
+ public:
+  UpdatePlan(VariableStore& store, const Optimizer& optimizer, const std::vector<Target>& targets);
+
+  bool fits(const Optimizer& optimizer, const std::vector<Target>& targets) const;
+  void apply(const UpdateRule& rule, const UpdateArguments& arguments, const std::vector<Target>& targets) const;
+  // Before apply_share with so many shares.
+  void cut(int shares);
+  void apply_share(const UpdateRule& rule, const UpdateArguments& arguments, const std::vector<Target>& targets,
+                   int share) const;
+
+ private:
+  struct Entry {
+    Variable* variable;
+    std::vector<Variable*> slots;
+    bool sparse;
+  };
+  // A piece of a variable: elements [offset, offset + tensor.numel()) in the order of memory.
+  struct Piece {
+    size_t entry;
+    int64_t offset;
+    at::Tensor parameter;
+    std::vector<at::Tensor> slots;
+    bool whole;
+  };
+  using Group = std::vector<Piece>;  // of one dtype and device: one call of the rule
+
+  std::vector<Group> pieces_of_share(int share, int shares) const;
+  void add_piece(std::vector<Group>& groups, size_t entry, int share, int shares) const;
+  void apply_groups(const std::vector<Group>& groups, const UpdateRule& rule, const UpdateArguments& arguments,
+                    const std::vector<Target>& targets) const;
+  void apply_rows(const UpdateRule& rule, const UpdateArguments& arguments, const Entry& entry,
+                  const at::Tensor& gradient) const;
+
+  std::string optimizer_;
+  UpdateGrain grain_;
+  std::vector<Entry> entries_;
+  std::vector<Group> whole_;
+  std::vector<std::vector<Group>> shares_;
+};
+
+}  // namespace belfry::internal

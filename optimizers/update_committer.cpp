@@ -1,0 +1,166 @@
+#include "optimizers/update_committer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "distribute/replica_group.h"
+#include "distribute/step_context.h"
+#include "optimizers/internal/combine_gradients.h"
+#include "optimizers/internal/update_plan.h"
+#include "optimizers/optimizer.h"
+
+namespace belfry {
+namespace {
+
+using internal::Target;
+
+std::string call_of(const PendingUpdate& update) { return update.call() + " of " + update.optimizer().name(); }
+
+std::string call_or_nothing(const StepContext& tower, size_t k) {
+  return k < tower.updates().size() ? tower.updates()[k]->description() : "nothing";
+}
+
+void check_same_calls(const std::vector<const StepContext*>& towers) {
+  for (const StepContext* tower : towers) {
+    const size_t calls = std::max(tower->updates().size(), towers[0]->updates().size());
+    for (size_t k = 0; k < calls; ++k) {
+      const bool both = k < tower->updates().size() && k < towers[0]->updates().size();
+      if (both && call_of(*tower->updates()[k]) == call_of(*towers[0]->updates()[k])) continue;
+      fail(ErrorKind::kFailedPrecondition, "every tower has to make the same optimizer calls in the same order; call ",
+           k + 1, " of tower ", towers[0]->tower_index(), " is ", call_or_nothing(*towers[0], k), ", of tower ",
+           tower->tower_index(), " ", call_or_nothing(*tower, k));
+    }
+  }
+}
+
+bool reaches_any(const std::vector<GradientsAndVariables>& towers) {
+  for (const GradientsAndVariables& tower : towers) {
+    for (const GradientAndVariable& entry : tower) {
+      if (entry.gradient.defined()) return true;
+    }
+  }
+  return false;
+}
+
+// What each variable gets, sorted by name: the towers' gradients in tower order, absent ones left out. They are taken
+// out of the update, so that memory that only it held can be added to in place.
+std::vector<Target> targets_of(PendingUpdate& update) {
+  std::map<std::string_view, Target> targets;
+  for (GradientsAndVariables& tower : update.gradients) {
+    for (GradientAndVariable& entry : tower) {
+      if (!entry.gradient.defined()) continue;
+      Target& target = targets.try_emplace(entry.variable->name()).first->second;
+      target.variable = entry.variable;
+      if (!entry.combined || target.gradients.empty()) target.gradients.push_back(std::move(entry.gradient));
+    }
+  }
+  std::vector<Target> sorted;
+  for (auto& [name, target] : targets) sorted.push_back(std::move(target));
+  return sorted;
+}
+
+// Row-sparse gradients are joined here; with a dense one among them, or for a rule that moves all rows, made dense.
+void settle_layout(Target& target, const UpdateRule& rule) {
+  const auto sparse = [](const at::Tensor& gradient) { return gradient.is_sparse(); };
+  if (std::any_of(target.gradients.begin(), target.gradients.end(), sparse)) {
+    at::Tensor sum = internal::sum_gradients(target.gradients);
+    if (sum.is_sparse() && rule.moves_all_rows()) sum = sum.to_dense();
+    target.gradients = {sum};
+  }
+  for (at::Tensor& gradient : target.gradients) {
+    if (!gradient.is_sparse()) gradient = target.variable->in_layout(gradient);
+  }
+  const at::Tensor& first = target.gradients[0];
+  target.in_place = !first.is_sparse() && first.use_count() == 1 && first.storage().use_count() == 1;
+}
+
+}  // namespace
+
+TrainOp merge_tower_updates(const std::vector<const StepContext*>& towers) {
+  check_same_calls(towers);
+  std::vector<std::shared_ptr<PendingUpdate>> merged;
+  for (size_t k = 0; k < towers[0]->updates().size(); ++k) {
+    const PendingUpdate& first = *towers[0]->updates()[k];
+    auto update = std::make_shared<PendingUpdate>(first.optimizer(), first.call(), first.where());
+    for (const StepContext* tower : towers) {
+      for (GradientsAndVariables& gradients : tower->updates()[k]->gradients) {
+        update->gradients.push_back(std::move(gradients));
+      }
+    }
+    require(reaches_any(update->gradients), first.description(),
+            ": no gradients are provided: in no tower does the loss reach a trainable variable");
+    merged.push_back(std::move(update));
+  }
+  return TrainOp(std::move(merged));
+}
+
+class UpdateCommitter::Plan : public internal::UpdatePlan {
+  using internal::UpdatePlan::UpdatePlan;
+};
+
+struct UpdateCommitter::Prepared {
+  Plan* plan;
+  std::vector<Target> targets;
+  Variable* iterations;
+};
+
+UpdateCommitter::UpdateCommitter(VariableStore& store) : store_(store) {}
+UpdateCommitter::~UpdateCommitter() = default;
+
+void UpdateCommitter::prepare(const TrainOp& train_op) {
+  prepared_.clear();
+  std::set<std::string> used;
+  for (const auto& update : train_op.updates()) {
+    const Optimizer& optimizer = update->optimizer();
+    Prepared prepared{nullptr, targets_of(*update), nullptr};
+    for (Target& target : prepared.targets) {
+      settle_layout(target, optimizer.rule());
+      if (optimizer.rule().slots().empty()) continue;
+      if (used.insert(optimizer.name() + "/" + target.variable->name()).second) continue;
+      fail(ErrorKind::kAlreadyExists, update->description(), " and another optimizer of that name both update '",
+           target.variable->name(), "' in one step: give one a .name of its own");
+    }
+    const auto known = std::find_if(plans_.begin(), plans_.end(),
+                                    [&](const auto& plan) { return plan->fits(optimizer, prepared.targets); });
+    if (known == plans_.end()) {
+      plans_.push_back(std::make_unique<Plan>(store_, optimizer, prepared.targets));
+      prepared.plan = plans_.back().get();
+    } else {
+      prepared.plan = known->get();
+    }
+    if (optimizer.rule().counts_updates()) {
+      // A checkpoint of TensorFlow does not have it: there the global step is the count.
+      prepared.iterations = &store_.get_or_create(optimizer.iterations_name(), VariableKind::kState,
+                                                  at::full({}, store_.global_step(), at::kLong));
+    }
+    prepared_.push_back(std::move(prepared));
+  }
+}
+
+void UpdateCommitter::commit(const TrainOp& train_op, ReplicaGroup* replicas, int active) {
+  const at::NoGradGuard no_grad;
+  for (size_t k = 0; k < prepared_.size(); ++k) {
+    Prepared& prepared = prepared_[k];
+    const Optimizer& optimizer = train_op.updates()[k]->optimizer();
+    UpdateArguments arguments{optimizer.learning_rate(store_.global_step()), 0};
+    if (prepared.iterations) {
+      prepared.iterations->value().add_(1);
+      arguments.count = prepared.iterations->value().item<int64_t>();
+    }
+    if (replicas && active > 1) {
+      prepared.plan->cut(active);
+      replicas->run(active,
+                    [&](int i) { prepared.plan->apply_share(optimizer.rule(), arguments, prepared.targets, i); });
+    } else {
+      prepared.plan->apply(optimizer.rule(), arguments, prepared.targets);
+    }
+    for (const Target& target : prepared.targets) target.variable->bump_version();
+  }
+  prepared_.clear();
+}
+
+}  // namespace belfry
