@@ -22,7 +22,8 @@ struct ExportDirectoryOptions {
 // Calls `write(folder)` for a folder BASE/temp-SECONDS-..., syncs it, and renames it to BASE/<unix seconds>, which is
 // returned. A second that is taken is left to the other export and the next one tried, ten times; then kAlreadyExists.
 // When anything fails the temporary folder is removed and the error passed on; servers that look for numbers in BASE
-// never see half an export. BASE is made where it is missing. Threads and processes may export to one BASE.
+// never see half an export. (Where syncing BASE itself fails, after the rename, the whole export stays.) BASE is made
+// where it is missing. Threads and processes may export to one BASE.
 std::string export_to_directory(const std::string& base, FileSystem& files,
                                 const std::function<void(const std::string& folder)>& write,
                                 const ExportDirectoryOptions& options = {});

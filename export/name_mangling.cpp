@@ -1,7 +1,5 @@
 #include "export/name_mangling.h"
 
-#include <unordered_set>
-
 #include "core/error.h"
 
 namespace belfry {
@@ -12,81 +10,16 @@ constexpr std::string_view kHexDigits = "0123456789ABCDEF";
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter_or_digit(char c) { return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
-// Python's keywords and the names that serialized TorchScript code gives a meaning of its own.
+// Python's keywords and the names that serialized TorchScript code gives a meaning of its own, a space around each.
+constexpr std::string_view kReserved =
+    " False None True and as assert async await break class continue def del elif else except finally for from global "
+    "if import in is lambda nonlocal not or pass print raise return try while with yield "
+    "inf nan infj nanj Optional NoneType Any Tuple List Dict Tensor Device Module Future int float bool str number "
+    "device fork self super torch ops CONSTANTS attribute getattr annotate uninitialized unchecked_cast "
+    "rpc_async rpc_sync rpc_remote forward training ";
+
 bool is_reserved(std::string_view name) {
-  static const std::unordered_set<std::string_view> words = {"False",
-                                                             "None",
-                                                             "True",
-                                                             "and",
-                                                             "as",
-                                                             "assert",
-                                                             "async",
-                                                             "await",
-                                                             "break",
-                                                             "class",
-                                                             "continue",
-                                                             "def",
-                                                             "del",
-                                                             "elif",
-                                                             "else",
-                                                             "except",
-                                                             "finally",
-                                                             "for",
-                                                             "from",
-                                                             "global",
-                                                             "if",
-                                                             "import",
-                                                             "in",
-                                                             "is",
-                                                             "lambda",
-                                                             "nonlocal",
-                                                             "not",
-                                                             "or",
-                                                             "pass",
-                                                             "print",
-                                                             "raise",
-                                                             "return",
-                                                             "try",
-                                                             "while",
-                                                             "with",
-                                                             "yield",
-                                                             "inf",
-                                                             "nan",
-                                                             "infj",
-                                                             "nanj",
-                                                             "Optional",
-                                                             "NoneType",
-                                                             "Any",
-                                                             "Tuple",
-                                                             "List",
-                                                             "Dict",
-                                                             "fork",
-                                                             "self",
-                                                             "torch",
-                                                             "ops",
-                                                             "CONSTANTS",
-                                                             "attribute",
-                                                             "getattr",
-                                                             "annotate",
-                                                             "int",
-                                                             "float",
-                                                             "bool",
-                                                             "str",
-                                                             "Tensor",
-                                                             "uninitialized",
-                                                             "unchecked_cast",
-                                                             "rpc_async",
-                                                             "rpc_sync",
-                                                             "device",
-                                                             "Device",
-                                                             "Module",
-                                                             "number",
-                                                             "Future",
-                                                             "forward",
-                                                             "training",
-                                                             "super",
-                                                             "rpc_remote"};
-  return words.contains(name);
+  return kReserved.find(" " + std::string(name) + " ") != std::string_view::npos;
 }
 
 // An underscore is kept between two letters or digits, unless it would begin an escape.

@@ -25,7 +25,7 @@ struct ExportRequest {
   // The model in PREDICT, under the terms of TraceRequest::function.
   std::function<ExportOutputs(const Features& features)> function;
   ServingInputReceiver receiver;
-  NamedTensors variables;
+  NamedTensors variables = {};
   // Path below assets.extra/ to the file that is copied there.
   std::map<std::string, std::string> assets_extra = {};
   std::vector<ExportFormat> formats = {ExportFormat::kTorchScript};

@@ -18,7 +18,7 @@ struct TracedSignature {
     size_t index = 0;  // into Trace::outputs
     std::vector<std::string> vocabulary = {};
   };
-  std::vector<Output> outputs;
+  std::vector<Output> outputs = {};
   std::vector<std::string> class_names = {};
 };
 

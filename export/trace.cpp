@@ -119,6 +119,25 @@ jit::Stack call_function(const jit::Stack& stack, const TraceRequest& request, s
   return {c10::ivalue::Tuple::create(std::move(elements))};
 }
 
+// The tracer's own errors are told apart from the function's, which pass as they are.
+std::shared_ptr<jit::Graph> run_traced(const jit::Stack& stack, const TraceRequest& request, jit::Module& module,
+                                       std::vector<TracedOutput>& described) {
+  bool returned = false;
+  const auto no_names = [](const at::Tensor&) { return std::string(); };
+  const auto run = [&](const jit::Stack& inputs) {
+    jit::Stack outputs = call_function(inputs, request, described);
+    returned = true;
+    return outputs;
+  };
+  try {
+    return jit::tracer::trace(stack, run, no_names, true, false, &module).first->graph;
+  } catch (const c10::Error& error) {
+    if (!returned) throw;
+    fail(ErrorKind::kUnimplemented,
+         "export: LibTorch's tracer cannot hold the model: ", error.what_without_backtrace());
+  }
+}
+
 Call trace_once(const TraceRequest& request, jit::Module& module, int64_t rows, const at::Generator& generator) {
   const Features features = internal::random_features(request.receiver, rows, generator);
   WriteGuard written_features("feature");
@@ -130,9 +149,7 @@ Call trace_once(const TraceRequest& request, jit::Module& module, int64_t rows, 
   }
   for (const auto& [name, tensor] : request.variables) written_variables.watch(name, tensor);
   Call call{{nullptr, rows}, {}};
-  const auto no_names = [](const at::Tensor&) { return std::string(); };
-  const auto run = [&](const jit::Stack& inputs) { return call_function(inputs, request, call.outputs); };
-  call.traced.graph = jit::tracer::trace(stack, run, no_names, true, false, &module).first->graph;
+  call.traced.graph = run_traced(stack, request, module, call.outputs);
   jit::Inline(*call.traced.graph);
   internal::refuse_training_and_random(*call.traced.graph, attribute_names(request.variables));
   written_features.check();

@@ -29,7 +29,7 @@ struct TraceRequest {
   ServingInputReceiver receiver;
   // Parameters and buffers, told apart by identity: the function has to read these very tensors. Other tensors that it
   // reads become constants.
-  NamedTensors variables;
+  NamedTensors variables = {};
 };
 
 // One output: -1 stands for a size that varies with the number of rows.
@@ -47,8 +47,8 @@ struct Trace {
   std::shared_ptr<torch::jit::Graph> graph;
   std::vector<ServingInput> inputs;
   std::vector<TracedOutput> outputs;
-  NamedTensors variables;  // those that the graph reads: variables[i] is its attribute "v<i>"
-  std::vector<std::string> remaining_writes;
+  NamedTensors variables = {};  // those that the graph reads: variables[i] is its attribute "v<i>"
+  std::vector<std::string> remaining_writes = {};
   std::vector<std::string> warnings;  // outputs whose dimension 0 is not the batch
 };
 
