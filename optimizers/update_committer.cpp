@@ -80,6 +80,14 @@ void settle_layout(Target& target, const UpdateRule& rule) {
 
 }  // namespace
 
+void check_complete(const TrainOp& train_op, const StepContext& context) {
+  const auto& given = train_op.updates();
+  for (const auto& update : context.updates()) {
+    require(std::find(given.begin(), given.end(), update) != given.end(), update->description(),
+            " is not part of the train_op: give group({...}) of all of them to EstimatorSpec::train");
+  }
+}
+
 TrainOp merge_tower_updates(const std::vector<const StepContext*>& towers) {
   check_same_calls(towers);
   std::vector<std::shared_ptr<PendingUpdate>> merged;

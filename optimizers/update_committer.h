@@ -19,6 +19,10 @@ class VariableStore;
 // or the same ones in another order. kInvalidArgument when the gradients of an update are absent in all towers.
 TrainOp merge_tower_updates(const std::vector<const StepContext*>& towers);
 
+// kInvalidArgument, naming the call, when the context recorded an update that `train_op` does not have: its result was
+// dropped.
+void check_complete(const TrainOp& train_op, const StepContext& context);
+
 // For the life of a session: remembers how variables are cut into shares. Used by the session's thread.
 class UpdateCommitter {
  public:
