@@ -20,11 +20,11 @@ class VariableStore;
 
 struct MinimizeOptions {
   // Names of the variables to move; empty: every trainable one that the replica knows.
-  std::vector<std::string> var_list;
+  std::vector<std::string> var_list = {};
 };
 
 struct ComputeGradientsOptions {
-  std::vector<std::string> var_list;
+  std::vector<std::string> var_list = {};
   // Keep the graph for another backward pass over it.
   bool retain_graph = false;
 };
