@@ -16,6 +16,7 @@ constexpr const char* kGlobalStep = "global_step";
 
 // A copy that nobody else holds, dense, on the device: contiguous unless the layout is dense in another order.
 at::Tensor own_copy(const at::Tensor& value, at::Device device) {
+  const c10::InferenceMode never_inference(false);  // its tensors could not be trained later
   const at::NoGradGuard no_grad;
   const auto format = value.is_non_overlapping_and_dense() ? at::MemoryFormat::Preserve : at::MemoryFormat::Contiguous;
   return value.detach().to(value.options().device(device), /*non_blocking=*/false, /*copy=*/true, format);

@@ -13,6 +13,9 @@ namespace belfry {
 class ReplicaGroup;
 class StepContext;
 class VariableStore;
+namespace internal {
+struct Target;
+}
 
 // One train op from the calls that every tower recorded; each update then holds the gradients of all towers. Calls are
 // compared one by one: kFailedPrecondition, naming the tower and what it did, when towers called different optimizers,
@@ -39,6 +42,8 @@ class UpdateCommitter {
  private:
   class Plan;
   struct Prepared;
+
+  int64_t updates_before(const Optimizer& optimizer, const std::vector<internal::Target>& targets) const;
 
   VariableStore& store_;
   std::vector<std::unique_ptr<Plan>> plans_;
