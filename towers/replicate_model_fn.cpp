@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "core/hash64.h"
@@ -24,6 +25,18 @@ TensorDict on_device(const TensorDict& dict, at::Device device) {
   return moved;
 }
 
+// The merged updates, which are in the order of the calls, in the order of tower 0's train_op: that of one device.
+TrainOp in_order_of(const TrainOp& train_op, const std::vector<std::shared_ptr<PendingUpdate>>& calls,
+                    const TrainOp& merged) {
+  std::vector<std::shared_ptr<PendingUpdate>> ordered;
+  for (const auto& update : train_op.updates()) {
+    const auto call = std::find(calls.begin(), calls.end(), update);
+    require(call != calls.end(), update->description(), " is part of the train_op, but not of this step");
+    ordered.push_back(merged.updates()[static_cast<size_t>(call - calls.begin())]);
+  }
+  return TrainOp(std::move(ordered));
+}
+
 class ReplicatedModelFn {
  public:
   ReplicatedModelFn(ModelFn model_fn, ReplicateOptions options)
@@ -43,7 +56,9 @@ class ReplicatedModelFn {
     ctx.replicas().use(devices_);
     if (devices_.size() == 1) {
       const at::Device device = devices_[0].device;
-      return model_fn_(on_device(features, device), on_device(labels, device), mode, ctx);
+      EstimatorSpec spec = model_fn_(on_device(features, device), on_device(labels, device), mode, ctx);
+      if (!options_.shared_entries.empty()) spec.rows = own_rows(features);
+      return spec;
     }
     const std::vector<internal::TowerBatch> batches = split(features, labels);
     const int active = static_cast<int>(batches.size());
@@ -64,6 +79,15 @@ class ReplicatedModelFn {
 
  private:
   bool is_exact() const { return options_.weighting == TowerWeighting::kExact; }
+
+  // The rows of the first entry that is not shared.
+  std::optional<int64_t> own_rows(const Features& features) const {
+    const auto& shared = options_.shared_entries;
+    for (const auto& [name, value] : features) {
+      if (value.dim() > 0 && std::find(shared.begin(), shared.end(), name) == shared.end()) return value.rows();
+    }
+    return std::nullopt;
+  }
 
   std::vector<internal::TowerBatch> split(const Features& features, const Labels& labels) const {
     return internal::split_batch(features, labels,
@@ -100,6 +124,8 @@ class ReplicatedModelFn {
     EstimatorSpec spec =
         model_fn_(on_device(batch.features, ctx.device()), on_device(batch.labels, ctx.device()), mode, ctx);
     spec.validate();
+    require(spec.mode == mode, "tower ", ctx.tower_index(), ": the model_fn was called for mode ", to_string(mode),
+            " and returned a spec for mode ", to_string(spec.mode));
     rendezvous.leave_sums(ctx.tower_index());
     if (mode == ModeKeys::kTrain) {
       check_complete(*spec.train_op, ctx);
@@ -110,9 +136,11 @@ class ReplicatedModelFn {
 
   EstimatorSpec merge(std::vector<internal::TowerResult> results, const std::vector<ModelContext*>& contexts,
                       ModelContext& ctx) const {
-    const bool trains = results[0].spec.train_op.has_value();
     EstimatorSpec merged = internal::merge_specs(std::move(results));
-    if (trains) merged.train_op = merge_tower_updates({contexts.begin(), contexts.end()});
+    if (merged.mode == ModeKeys::kTrain) {
+      const TrainOp all = merge_tower_updates({contexts.begin(), contexts.end()});
+      merged.train_op = in_order_of(*merged.train_op, contexts[0]->updates(), all);
+    }
     for (const auto& [tag, value] : contexts[0]->summaries()) ctx.summary(tag, value);
     return merged;
   }

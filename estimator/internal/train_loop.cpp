@@ -16,6 +16,12 @@
 namespace belfry::internal {
 namespace {
 
+bool is_empty(const Features& features) {
+  return features.empty() || std::any_of(features.begin(), features.end(), [](const auto& entry) {
+           return entry.second.dim() > 0 && entry.second.rows() == 0;
+         });
+}
+
 std::optional<int64_t> last_step_of(const TrainOptions& options, int64_t first_step) {
   if (options.steps) return first_step + *options.steps;
   return options.max_steps;
@@ -141,7 +147,7 @@ void TrainLoop::add_spec_hooks(const EstimatorSpec& spec) {
 }
 
 bool TrainLoop::step(const Batch& batch) {
-  if (batch.features.empty() || batch.features.begin()->second.rows() == 0) return true;  // not a step
+  if (is_empty(batch.features)) return true;  // not a step
   RunContext context(session_.store().global_step());
   for (const auto& hook : hooks_) hook->before_run(context);
   SessionStep step = session_.run(batch.features, batch.labels, ModeKeys::kTrain);

@@ -201,7 +201,7 @@ TEST_CASE("merge_specs names the tower and both sides where specs differ", "[tow
               ErrorKind::kFailedPrecondition, "tower 1 has predictions (q, r) and tower 0 has (p)");
   EstimatorSpec with_loss = predict;
   with_loss.loss = loss_of(1);
-  CHECK_FAILS(merged(predict, with_loss), ErrorKind::kFailedPrecondition, "tower 1 has a loss and tower 0 has none");
+  CHECK_FAILS(merged(predict, with_loss), ErrorKind::kFailedPrecondition, "tower 1 has a loss and tower 0 has no loss");
 }
 
 TEST_CASE("merge_specs names the prediction and the tower that cannot be concatenated", "[towers][merge]") {

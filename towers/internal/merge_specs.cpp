@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/error.h"
 #include "towers/internal/merge_exports.h"
@@ -10,25 +11,33 @@
 namespace belfry::internal {
 namespace {
 
-void require_same(bool same, size_t tower, const char* what) {
-  if (!same)
-    fail(ErrorKind::kFailedPrecondition, "tower ", tower, " differs from tower 0 in ", what, " of its EstimatorSpec");
+// The names in alphabetical order: towers may have them in any.
+template <class Named>
+std::string names_of(const Named& named) {
+  std::set<std::string> names;
+  for (const auto& entry : named) names.insert(entry.first);
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return "(" + text + ")";
 }
 
-bool same_names(const TensorDict& a, const TensorDict& b) {
-  return a.size() == b.size() &&
-         std::all_of(a.begin(), a.end(), [&](const auto& entry) { return b.contains(entry.first); });
+void require_same(size_t tower, const std::string& has, const std::string& first_has) {
+  if (has == first_has) return;
+  fail(ErrorKind::kFailedPrecondition, "tower ", tower, " has ", has, " and tower 0 has ", first_has,
+       ": every tower has to return the same kind of EstimatorSpec");
 }
 
 void check_alike(const std::vector<TowerResult>& towers) {
+  const auto loss = [](const EstimatorSpec& spec) { return spec.loss.defined() ? "a loss" : "no loss"; };
+  const auto train_op = [](const EstimatorSpec& spec) { return spec.train_op ? "a train_op" : "no train_op"; };
   const EstimatorSpec& first = towers[0].spec;
   for (size_t i = 1; i < towers.size(); ++i) {
     const EstimatorSpec& spec = towers[i].spec;
-    require_same(spec.mode == first.mode, i, "the mode");
-    require_same(spec.loss.defined() == first.loss.defined(), i, "having a loss or not");
-    require_same(spec.train_op.has_value() == first.train_op.has_value(), i, "having a train_op or not");
-    require_same(same_names(spec.predictions, first.predictions), i, "the names of the predictions");
-    require_same(spec.eval_metric_ops.size() == first.eval_metric_ops.size(), i, "the number of metrics");
+    require_same(i, concat("mode ", to_string(spec.mode)), concat("mode ", to_string(first.mode)));
+    require_same(i, loss(spec), loss(first));
+    require_same(i, train_op(spec), train_op(first));
+    require_same(i, "predictions " + names_of(spec.predictions), "predictions " + names_of(first.predictions));
+    require_same(i, "metrics " + names_of(spec.eval_metric_ops), "metrics " + names_of(first.eval_metric_ops));
   }
 }
 
@@ -45,11 +54,9 @@ at::Tensor merge_losses(const std::vector<TowerResult>& towers) {
   return sum;
 }
 
-const Metric& metric_named(const EvalMetricOps& metrics, const std::string& name, size_t tower) {
-  for (const auto& [known, metric] : metrics) {
-    if (known == name) return metric;
-  }
-  fail(ErrorKind::kFailedPrecondition, "tower ", tower, " has no metric '", name, "', which tower 0 has");
+// check_alike() has seen that it is there.
+const Metric& metric_named(const EvalMetricOps& metrics, const std::string& name) {
+  return std::find_if(metrics.begin(), metrics.end(), [&](const auto& entry) { return entry.first == name; })->second;
 }
 
 EvalMetricOps merge_metrics(const std::vector<TowerResult>& towers) {
@@ -58,7 +65,7 @@ EvalMetricOps merge_metrics(const std::vector<TowerResult>& towers) {
     Metric metric = first;
     metric.set_rows(static_cast<double>(towers[0].rows));
     for (size_t i = 1; i < towers.size(); ++i) {
-      Metric other = metric_named(towers[i].spec.eval_metric_ops, name, i);
+      Metric other = metric_named(towers[i].spec.eval_metric_ops, name);
       other.set_rows(static_cast<double>(towers[i].rows));
       metric.merge(other);
     }
@@ -74,9 +81,11 @@ EstimatorSpec merge_specs(std::vector<TowerResult> towers) {
   EstimatorSpec merged = towers[0].spec;
   if (merged.loss.defined()) merged.loss = merge_losses(towers);
   merged.eval_metric_ops = merge_metrics(towers);
+  merged.rows = 0;
   std::vector<Predictions> predictions;
   std::vector<ExportOutputs> exports;
   for (TowerResult& tower : towers) {
+    *merged.rows += tower.rows;
     if (tower.spec.loss.defined()) merged.tower_losses.push_back(tower.spec.loss.detach());
     predictions.push_back(std::move(tower.spec.predictions));
     exports.push_back(std::move(tower.spec.export_outputs));

@@ -65,8 +65,8 @@ std::vector<TowerBatch> split_batch(const Features& features, const Labels& labe
   const int64_t rows = check.rows();
   require(!options.must_divide || rows % options.towers == 0, "replicate_model_fn: the batch size ", rows,
           " is not divisible by the number of devices, which is ", options.towers);
-  const int64_t useful = options.must_divide ? options.towers : rows / std::max<int64_t>(1, options.min_rows_per_tower);
-  const int64_t towers = std::clamp<int64_t>(useful, 1, options.towers);
+  const int64_t most = options.must_divide ? rows : rows / std::max<int64_t>(1, options.min_rows_per_tower);
+  const int64_t towers = std::clamp<int64_t>(most, 1, options.towers);
   std::vector<TowerBatch> batches;
   int64_t start = 0;
   for (int64_t i = 0; i < towers; ++i) {
