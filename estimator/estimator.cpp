@@ -112,10 +112,14 @@ class Estimator::Impl {
   // What the small file `checkpoint` says of the newest one: enough to see that nothing has changed, without reading
   // it.
   std::string newest_mark() const {
-    const auto state = read_checkpoint_state(config_->model_dir, config_->file_system());
-    if (!state || state->all_model_checkpoint_timestamps.empty()) return "";
-    return concat(state->model_checkpoint_path, " ", std::setprecision(17),
-                  state->all_model_checkpoint_timestamps.back());
+    try {
+      const auto state = read_checkpoint_state(config_->model_dir, config_->file_system());
+      if (!state || state->all_model_checkpoint_timestamps.empty()) return "";
+      return concat(state->model_checkpoint_path, " ", std::setprecision(17),
+                    state->all_model_checkpoint_timestamps.back());
+    } catch (const Error&) {
+      return "";  // latest() finds another way, and says so
+    }
   }
 
   // The live session goes on when it is the newest checkpoint, or when it has moved on without one.
@@ -177,7 +181,12 @@ PredictRange Estimator::predict(const InputFn& input_fn, const PredictOptions& o
 }
 
 Predictions Estimator::predict(const Features& features, const PredictOptions& options) {
-  return internal::predict_batch(*impl_->inference(options.checkpoint_path), features, options.predict_keys);
+  const auto session = impl_->inference(options.checkpoint_path);
+  internal::PredictionHooks hooks(config(), session->store(), options.hooks);
+  RunContext context(session->store().global_step());
+  Predictions predictions = internal::predict_batch(*session, features, options.predict_keys, hooks, context);
+  hooks.end();
+  return predictions;
 }
 
 ExportResult Estimator::export_saved_model(const std::string& base,

@@ -79,4 +79,13 @@ void EstimatorSpec::validate() {
   check_hooks("prediction_hooks", prediction_hooks);
 }
 
+EstimatorSpec EstimatorSpec::replace(const std::function<void(EstimatorSpec&)>& change) const {
+  EstimatorSpec copy = *this;
+  change(copy);
+  require(copy.mode == mode, "EstimatorSpec: replace changed the mode from ", to_string(mode), " to ",
+          to_string(copy.mode), "; make a new spec for another mode");
+  copy.validate();
+  return copy;
+}
+
 }  // namespace belfry

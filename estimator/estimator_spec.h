@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,6 +63,9 @@ struct EstimatorSpec {
   // predictions that are missing, a metric named loss or global_step or named twice, several export outputs without
   // serving_default, an absent hook. Makes a loss of shape [1] a scalar.
   void validate();
+
+  // A checked copy of this in which `change` has changed something; kInvalidArgument when that is the mode.
+  EstimatorSpec replace(const std::function<void(EstimatorSpec&)>& change) const;
 };
 
 }  // namespace belfry
