@@ -23,7 +23,7 @@ struct CallSite {
   friend auto operator<=>(const CallSite&, const CallSite&) = default;
 };
 
-// "model.cpp:12", with the occurrence when it is not the first.
+// "model.cpp:12:5", with the occurrence when it is not the first.
 std::string to_string(const CallSite& site);
 
 }  // namespace belfry

@@ -124,8 +124,9 @@ class Rendezvous::State {
     return !seat.left_sums && seat.doing != Doing::kLeft && seat.doing != Doing::kAbsent;
   }
 
+  // After a failure nobody is served: the sum would lack the tower that failed.
   void advance() {
-    while (serve_full_sum() || serve_full_exchange() || serve_when_all_wait()) wake();
+    while (!failed_ && (serve_full_sum() || serve_full_exchange() || serve_when_all_wait())) wake();
   }
 
   // A site that every replica still under way has posted.

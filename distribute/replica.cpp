@@ -70,12 +70,29 @@ std::shared_ptr<torch::nn::Module> Replica::module(const std::string& name, std:
 
 Replica::ModuleEntry& Replica::adopt(const std::string& name, std::type_index type, const ModuleFactory& make) {
   check_variable_name(name);
+  const c10::InferenceMode never_inference(false);
   std::shared_ptr<torch::nn::Module> module = make_initial(store_.seed(), name, make);
   require(module != nullptr, "module '", name, "': the factory gave no module");
   if (!device().is_cpu()) module->to(device());
-  adopt_tensors(name, *module);
+  std::set<std::string> leaves_before;
+  for (const auto& [known, leaf] : leaves_) leaves_before.insert(known);
+  const size_t buffers_before = buffers_.size();
+  try {
+    adopt_tensors(name, *module);
+  } catch (...) {
+    forget(leaves_before, buffers_before);
+    throw;
+  }
   auto entry = std::make_unique<ModuleEntry>(ModuleEntry{module, type, tensor_count(*module)});
   return *(modules_[name] = std::move(entry));
+}
+
+void Replica::forget(const std::set<std::string>& leaves_before, size_t buffers_before) {
+  std::erase_if(sorted_, [&](const Leaf* leaf) { return !leaves_before.contains(leaf->variable->name()); });
+  std::erase_if(leaf_of_tensor_, [&](const auto& at) { return !leaves_before.contains(at.second->variable->name()); });
+  std::erase_if(leaves_, [&](const auto& named) { return !leaves_before.contains(named.first); });
+  trainable_.clear();
+  buffers_.erase(buffers_.begin() + static_cast<std::ptrdiff_t>(buffers_before), buffers_.end());
 }
 
 void Replica::adopt_tensors(const std::string& name, torch::nn::Module& module) {
@@ -100,10 +117,10 @@ void Replica::adopt_parameter(const std::string& name, const at::Tensor& paramet
   require(!parameter.is_view(), "parameter '", name,
           "' is a view of another tensor: register the tensor itself, and "
           "take the view in forward()");
+  require(parameter.layout() == at::kStrided, "parameter '", name, "' is not a dense tensor");
   require(parameter.storage().use_count() == 1, "parameter '", name,
           "' shares its memory with a tensor that the module "
           "keeps (a view cached in the constructor?): take views of parameters in forward()");
-  require(parameter.layout() == at::kStrided, "parameter '", name, "' is not a dense tensor");
   add_leaf(store_.get_or_create(name, VariableKind::kParameter, parameter), parameter);
 }
 
@@ -111,17 +128,23 @@ void Replica::adopt_buffer(const std::string& name, const at::Tensor& buffer) {
   if (!buffer.defined()) return;
   for (const Buffer& known : buffers_) {
     if (known.tensor.is_same(buffer)) return;
+    if (known.variable->name() == name) {
+      fail(ErrorKind::kAlreadyExists, "buffer '", name, "' belongs to two modules: give one another name");
+    }
   }
   Variable& variable = store_.get_or_create(name, VariableKind::kBuffer, buffer);
   const at::NoGradGuard no_grad;
   buffer.copy_(variable.value());
-  buffers_.push_back({&variable, buffer});
+  buffers_.push_back({&variable, buffer, variable.version()});
 }
 
 at::Tensor Replica::variable(const std::string& name, const std::function<at::Tensor()>& initial, bool trainable) {
   const auto found = leaves_.find(name);
-  if (found != leaves_.end()) return found->second->tensor;
   const auto kind = trainable ? VariableKind::kParameter : VariableKind::kState;
+  if (found != leaves_.end()) {
+    if (found->second->variable->kind() == kind) return found->second->tensor;
+    fail(ErrorKind::kAlreadyExists, "variable '", name, "' is there and is ", trainable ? "not " : "", "trainable");
+  }
   Variable& variable = store_.get_or_create(name, kind, [&] { return make_initial(store_.seed(), name, initial); });
   const c10::InferenceMode inference(false);
   at::Tensor tensor = at::empty({0}, variable.value().options().device(device()));
@@ -184,6 +207,12 @@ void Replica::begin_step() {
     if (copied && leaf->variable_version != leaf->variable->version()) refresh(*leaf);
     leaf->tensor_version = leaf->tensor._version();
   }
+  const at::NoGradGuard no_grad;
+  for (Buffer& buffer : buffers_) {
+    if (buffer.variable_version == buffer.variable->version()) continue;
+    buffer.tensor.copy_(buffer.variable->value());
+    buffer.variable_version = buffer.variable->version();
+  }
 }
 
 void Replica::check_after_step() {
@@ -215,6 +244,11 @@ void Replica::bump_leaves() {
 void Replica::reset_buffers() {
   const at::NoGradGuard no_grad;
   for (const Buffer& buffer : buffers_) buffer.tensor.copy_(buffer.variable->value());
+  buffers_committed();
+}
+
+void Replica::buffers_committed() {
+  for (Buffer& buffer : buffers_) buffer.variable_version = buffer.variable->version();
 }
 
 }  // namespace belfry

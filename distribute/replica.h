@@ -6,6 +6,7 @@
 #include <any>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <typeindex>
 #include <unordered_map>
@@ -36,6 +37,7 @@ class Replica {
   struct Buffer {
     Variable* variable;
     at::Tensor tensor;
+    uint64_t variable_version;  // of the variable, when the two last had one value
   };
   using ModuleFactory = std::function<std::shared_ptr<torch::nn::Module>()>;
 
@@ -62,7 +64,7 @@ class Replica {
   std::any& module_arguments(const std::string& name) { return module_arguments_[name]; }
 
   // A variable without a module: the replica's leaf for it. `initial` is called, with random numbers as for a module,
-  // when nobody has made the variable yet.
+  // when nobody has made the variable yet. kAlreadyExists when it is there and not as trainable as asked for.
   at::Tensor variable(const std::string& name, const std::function<at::Tensor()>& initial, bool trainable);
 
   // Leaves that are trainable now: of kind kParameter and with requires_grad, which is read again each time. Sorted by
@@ -84,12 +86,16 @@ class Replica {
   void bump_leaves();
   // Buffers back to the variables' values.
   void reset_buffers();
+  // The variables have just been given this replica's values: they need not be copied back.
+  void buffers_committed();
 
  private:
   struct ModuleEntry;
 
   ModuleEntry& adopt(const std::string& name, std::type_index type, const ModuleFactory& make);
   void adopt_tensors(const std::string& name, torch::nn::Module& module);
+  // Forgets what the adoption of a module that then failed has added.
+  void forget(const std::set<std::string>& leaves_before, size_t buffers_before);
   void adopt_parameter(const std::string& name, const at::Tensor& parameter);
   void adopt_buffer(const std::string& name, const at::Tensor& buffer);
   // Makes the leaf show the variable's value: by its memory, or by a copy on another device.

@@ -6,10 +6,12 @@
 #include <atomic>
 #include <exception>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "distribute/internal/intra_op_threads.h"
 #include "distribute/internal/spin.h"
 
@@ -44,6 +46,16 @@ bool is_aborted(const std::exception_ptr& error) {
   }
 }
 
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an exception of an unknown type";
+  }
+}
+
 }  // namespace
 
 class ReplicaGroup::Impl {
@@ -64,7 +76,7 @@ class ReplicaGroup::Impl {
 
   void run(int active, const std::function<void(int)>& work) {
     require(active >= 1 && active <= size(), "ReplicaGroup: ", active, " active replicas of ", size());
-    std::fill(errors_.begin(), errors_.end(), nullptr);
+    first_failed_ = -1;
     rendezvous_.reset(active);
     if (active == 1) {
       work(0);
@@ -101,22 +113,29 @@ class ReplicaGroup::Impl {
       (*work_)(replica);
     } catch (...) {
       errors_[static_cast<size_t>(replica)] = std::current_exception();
+      int nobody = -1;
+      first_failed_.compare_exchange_strong(nobody, replica);
       rendezvous_.poison(replica);
     }
     rendezvous_.leave(replica);
   }
 
   void rethrow() {
-    std::exception_ptr aborted;
-    for (const std::exception_ptr& error : errors_) {
-      if (error && !is_aborted(error)) std::rethrow_exception(error);
-      if (error) aborted = error;
+    if (first_failed_ < 0) return;
+    // The first failure was nobody else's doing, whatever its kind.
+    size_t failed = static_cast<size_t>(first_failed_.load());
+    for (size_t i = errors_.size(); i-- > 0;) {
+      if (errors_[i] && !is_aborted(errors_[i])) failed = i;
     }
-    if (aborted) std::rethrow_exception(aborted);
+    const std::exception_ptr error = errors_[failed];
+    std::fill(errors_.begin(), errors_.end(), nullptr);
+    log_warning("tower ", failed, " failed: ", text_of(error));
+    std::rethrow_exception(error);
   }
 
   Rendezvous rendezvous_;
   std::vector<std::exception_ptr> errors_;
+  std::atomic<int> first_failed_{-1};
   const int spins_;
   const std::function<void(int)>* work_ = nullptr;
   int active_ = 0;

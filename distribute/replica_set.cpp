@@ -2,6 +2,10 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "core/error.h"
 
 namespace belfry {
@@ -18,7 +22,14 @@ bool is_averaged(const Replica::Buffer& buffer) {
   return at::isFloatingType(buffer.tensor.scalar_type()) || at::isComplexType(buffer.tensor.scalar_type());
 }
 
-// The weighted mean over the steps whose replica has the buffer; that of a lone one as it is, to the bit.
+bool all_equal(const std::vector<std::pair<at::Tensor, double>>& values) {
+  return std::all_of(values.begin() + 1, values.end(), [&](const auto& other) {
+    return at::equal(values[0].first, other.first.to(values[0].first.device()));
+  });
+}
+
+// The weighted mean over the steps whose replica has the buffer. Where all have one value it stays, to the bit: a
+// constant (positions, a mask of infinities) must not drift.
 void average_into(Variable& variable, const std::vector<const StepContext*>& steps) {
   std::vector<std::pair<at::Tensor, double>> values;
   double total = 0;
@@ -28,7 +39,7 @@ void average_into(Variable& variable, const std::vector<const StepContext*>& ste
     values.emplace_back(buffer->tensor, step->loss_policy().row_weight);
     total += values.back().second;
   }
-  if (values.size() == 1 || total == 0) {
+  if (total == 0 || all_equal(values)) {
     variable.value().copy_(values[0].first);
     return;
   }
@@ -43,6 +54,7 @@ ReplicaSet::ReplicaSet(VariableStore& store) : store_(store) {}
 ReplicaSet::~ReplicaSet() = default;
 
 void ReplicaSet::use(const std::vector<LogicalDevice>& devices) {
+  if (devices.size() == 1) store_.set_device(devices[0].device);
   for (size_t i = 0; i < devices.size(); ++i) {
     if (i == replicas_.size()) {
       replicas_.push_back(std::make_unique<Replica>(store_, static_cast<int>(i), devices[i]));
@@ -69,13 +81,14 @@ void ReplicaSet::begin_step() {
 }
 
 void ReplicaSet::prepare(const std::vector<const StepContext*>& steps) const {
-  for (size_t i = 1; i < steps.size(); ++i) {
-    for (const Replica::Buffer& buffer : steps[0]->replica().buffers()) {
+  std::map<const Variable*, std::pair<at::Tensor, int>> first;
+  for (const StepContext* step : steps) {
+    for (const Replica::Buffer& buffer : step->replica().buffers()) {
       if (is_averaged(buffer)) continue;
-      const Replica::Buffer* other = find_buffer(steps[i]->replica(), buffer.variable);
-      if (!other || at::equal(buffer.tensor.cpu(), other->tensor.cpu())) continue;
+      const auto [known, is_new] = first.try_emplace(buffer.variable, buffer.tensor, step->tower_index());
+      if (is_new || at::equal(known->second.first.cpu(), buffer.tensor.cpu())) continue;
       fail(ErrorKind::kFailedPrecondition, "buffer '", buffer.variable->name(), "' (", buffer.tensor.scalar_type(),
-           ") has one value in tower 0 and another in tower ", steps[i]->tower_index(),
+           ") has one value in tower ", known->second.second, " and another in tower ", step->tower_index(),
            "; only floating-point buffers can be averaged");
     }
   }
@@ -94,14 +107,16 @@ void ReplicaSet::commit(const std::vector<const StepContext*>& steps) {
 }
 
 void ReplicaSet::commit_buffers(const std::vector<const StepContext*>& steps) {
+  std::set<const Variable*> done;
   for (const StepContext* step : steps) {
     for (const Replica::Buffer& buffer : step->replica().buffers()) {
-      if (&step->replica() != &steps[0]->replica() && find_buffer(steps[0]->replica(), buffer.variable)) continue;
+      if (!done.insert(buffer.variable).second) continue;
       average_into(*buffer.variable, steps);
       buffer.variable->bump_version();
     }
   }
-  if (size() > 1) roll_back();
+  if (size() == 1) return replicas_[0]->buffers_committed();
+  roll_back();
 }
 
 void ReplicaSet::roll_back() {

@@ -22,7 +22,8 @@ class ReplicaSet {
   ReplicaSet& operator=(const ReplicaSet&) = delete;
 
   VariableStore& store() const { return store_; }
-  // Makes one replica for each device; replicas that are there keep their modules. kFailedPrecondition when replica i
+  // Makes one replica for each device; replicas that are there keep their modules. A lone device holds the variables
+  // too; with several they are on the CPU. kFailedPrecondition when replica i
   // is there on another device.
   void use(const std::vector<LogicalDevice>& devices);
   int size() const { return static_cast<int>(replicas_.size()); }

@@ -15,7 +15,7 @@ thread_local StepContext* current_context = nullptr;
 
 at::Tensor sum_in_order(const std::vector<at::Tensor>& values) {
   at::Tensor sum = values[0];
-  for (size_t i = 1; i < values.size(); ++i) sum = sum + values[i];
+  for (size_t i = 1; i < values.size(); ++i) sum = sum + values[i].to(sum.device());
   return sum;
 }
 
@@ -25,7 +25,8 @@ struct GlobalSum : torch::autograd::Function<GlobalSum> {
                             const std::string& what) {
     saved->saved_data["context"] = reinterpret_cast<int64_t>(context);
     saved->saved_data["what"] = what;
-    return sum_in_order(context->gather_towers(what, value.detach()));
+    // A copy: another tower may still read it when this one goes on and writes to `value`.
+    return sum_in_order(context->gather_towers(what, value.detach().clone()));
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* saved,
@@ -78,7 +79,8 @@ at::Tensor StepContext::global_sum(const at::Tensor& value, std::source_location
     fail(ErrorKind::kUnimplemented, "global_sum at ", where.file_name(), ":", where.line(), " of a tensor on ",
          value.device().str(), " that needs a gradient");
   }
-  const std::string what = concat("global_sum at ", to_string(next_occurrence(where)), " of shape ", value.sizes());
+  const std::string what = concat("global_sum at ", to_string(next_occurrence(where)), " of ", value.scalar_type(),
+                                  " of shape ", value.sizes());
   return GlobalSum::apply(value, this, what);
 }
 
@@ -87,7 +89,8 @@ void StepContext::queue(const std::string& variable, const at::Tensor& value, bo
   if (!known) fail(ErrorKind::kNotFound, "assign: there is no variable '", variable, "'");
   require(known->value().sizes() == value.sizes(), "assign: variable '", variable, "' has shape ",
           known->value().sizes(), " and was given a value of shape ", value.sizes());
-  assignments_.push_back({variable, value.detach(), add});
+  // A copy: what is assigned is the value of now, even when it shows a variable that this step's commit moves.
+  assignments_.push_back({variable, value.detach().clone(), add});
 }
 
 void StepContext::assign(const std::string& variable, const at::Tensor& value) { queue(variable, value, false); }

@@ -28,7 +28,7 @@ class StepContext {
   struct Options {
     int replica_count = 1;             // that take part in this step
     Rendezvous* rendezvous = nullptr;  // wanted when replica_count > 1
-    LossPolicy loss_policy;
+    LossPolicy loss_policy = {};
     bool training = false;
     // Under replicate_model_fn with several devices every optimizer has to be a TowerOptimizer.
     bool tower_optimizer_wanted = false;

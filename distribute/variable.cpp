@@ -29,7 +29,10 @@ void Variable::assign(const at::Tensor& value) {
 }
 
 at::Tensor Variable::in_layout(const at::Tensor& like) const {
-  if (like.strides() == value_.strides() && like.scalar_type() == value_.scalar_type()) return like;
+  if (like.strides() == value_.strides() && like.scalar_type() == value_.scalar_type() &&
+      like.device() == value_.device()) {
+    return like;
+  }
   at::Tensor dense = at::empty_like(value_);
   dense.copy_(like);
   return dense;

@@ -16,6 +16,7 @@ constexpr const char* kGlobalStep = "global_step";
 
 // A copy that nobody else holds, dense, on the device: contiguous unless the layout is dense in another order.
 at::Tensor own_copy(const at::Tensor& value, at::Device device) {
+  const c10::InferenceMode never_inference(false);  // its tensors could not be trained later
   const at::NoGradGuard no_grad;
   const auto format = value.is_non_overlapping_and_dense() ? at::MemoryFormat::Preserve : at::MemoryFormat::Contiguous;
   return value.detach().to(value.options().device(device), /*non_blocking=*/false, /*copy=*/true, format);
@@ -75,7 +76,8 @@ Variable& VariableStore::get_or_create(const std::string& name, VariableKind kin
     return *found->second;
   }
   check_variable_name(name);
-  at::Tensor value = own_copy(initial, device_);
+  // Counters stay where the host reads them.
+  at::Tensor value = own_copy(initial, kind == VariableKind::kState ? at::Device(at::kCPU) : device_);
   const auto waiting = state_->waiting.find(name);
   if (waiting != state_->waiting.end()) {
     check_fits(name, waiting->second, initial, state_->source);
@@ -88,6 +90,16 @@ Variable& VariableStore::get_or_create(const std::string& name, VariableKind kin
   auto& slot = state_->variables[name];
   slot = std::make_unique<Variable>(name, std::move(value), kind);
   return *slot;
+}
+
+void VariableStore::set_device(at::Device device) {
+  if (device == device_) return;
+  for (const Variable* variable : variables(VariableKind::kParameter)) {
+    if (variable->value().device() == device) continue;
+    fail(ErrorKind::kFailedPrecondition, "variable '", variable->name(), "' is on ", variable->value().device().str(),
+         " already; ", device.str(), " was asked for");
+  }
+  device_ = device;
 }
 
 Variable* VariableStore::find(const std::string& name) const {

@@ -33,6 +33,8 @@ class VariableStore {
 
   uint64_t seed() const { return seed_; }
   at::Device device() const { return device_; }
+  // Where variables are made from now on. kFailedPrecondition when parameters are on another device already.
+  void set_device(at::Device device);
 
   // The variable of that name. The first call makes it: from the restored checkpoint, or else with a copy of initial().
   // kInvalidArgument when the name is illegal or the restored value has another shape or dtype (both are named);

@@ -4,9 +4,12 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <iomanip>
+#include <limits>
 
 #include "checkpoint/checkpoint_manager.h"
 #include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/checkpoint_state.h"
 #include "core/log.h"
 #include "estimator/internal/evaluation.h"
 #include "estimator/internal/export_model.h"
@@ -79,15 +82,23 @@ class Estimator::Impl {
     }
   }
 
-  // What evaluate, predict and export work in: kept while the checkpoint is the same and nobody else holds it.
-  std::shared_ptr<internal::Session> inference(const std::optional<std::string>& checkpoint) {
+  // With the state of the checkpoint, of the newest one when none is given, or initial weights when there is none.
+  std::shared_ptr<internal::Session> fresh(const std::optional<std::string>& checkpoint) const {
     const std::string prefix = checkpoint ? *checkpoint : latest().value_or("");
-    if (inference_ && inference_.use_count() == 1 && inference_prefix_ == prefix && !prefix.empty()) return inference_;
     auto session = std::make_shared<internal::Session>(model_fn_, *config_);
     if (!prefix.empty()) session->restore(prefix);
-    inference_ = session;
-    inference_prefix_ = prefix;
     return session;
+  }
+
+  // What evaluate and predict work in: kept while the checkpoint is the same and nobody else holds it.
+  std::shared_ptr<internal::Session> inference(const std::optional<std::string>& checkpoint) {
+    const std::string mark = checkpoint ? *checkpoint : newest_mark();
+    if (inference_ && inference_.use_count() == 1 && inference_mark_ == mark && !mark.empty()) return inference_;
+    const std::string prefix = checkpoint ? *checkpoint : latest().value_or("");
+    inference_ = fresh(prefix.empty() ? std::nullopt : std::optional(prefix));
+    inference_prefix_ = prefix;
+    inference_mark_ = mark;
+    return inference_;
   }
   const std::string& inference_prefix() const { return inference_prefix_; }
 
@@ -98,6 +109,15 @@ class Estimator::Impl {
   }
 
  private:
+  // What the small file `checkpoint` says of the newest one: enough to see that nothing has changed, without reading
+  // it.
+  std::string newest_mark() const {
+    const auto state = read_checkpoint_state(config_->model_dir, config_->file_system());
+    if (!state || state->all_model_checkpoint_timestamps.empty()) return "";
+    return concat(state->model_checkpoint_path, " ", std::setprecision(17),
+                  state->all_model_checkpoint_timestamps.back());
+  }
+
   // The live session goes on when it is the newest checkpoint, or when it has moved on without one.
   void prepare_training() {
     const auto newest = latest();
@@ -132,6 +152,7 @@ class Estimator::Impl {
   std::string training_prefix_;  // the checkpoint that holds the state of training_, if one does
   std::shared_ptr<internal::Session> inference_;
   std::string inference_prefix_;
+  std::string inference_mark_;
 };
 
 Estimator::Estimator(ModelFn model_fn, RunConfig config)
@@ -165,7 +186,7 @@ ExportResult Estimator::export_saved_model(const std::string& base,
   if (!options.checkpoint_path && !latest_checkpoint()) {
     fail(ErrorKind::kFailedPrecondition, "export_saved_model: there is no checkpoint in ", model_dir());
   }
-  return internal::export_model(*impl_->inference(options.checkpoint_path), config(), base, serving_input_receiver_fn,
+  return internal::export_model(*impl_->fresh(options.checkpoint_path), config(), base, serving_input_receiver_fn,
                                 options);
 }
 

@@ -51,6 +51,9 @@ class ModelContext : public StepContext {
 
   ModeKeys mode() const { return mode_; }
   const RunConfig& config() const { return config_; }
+  // Whether this call is traced for an export, which is always a model of one tower on the CPU.
+  bool exporting() const { return exporting_; }
+  void set_exporting() { exporting_ = true; }
 
   // The module of that name, which `make` makes at the first call on this tower and which lasts. `make` returns a
   // module holder (Net(64, 10)) or a shared_ptr of a module; so does this. Parameters and buffers become variables
@@ -113,6 +116,7 @@ class ModelContext : public StepContext {
   ReplicaSet& replicas_;
   ModeKeys mode_;
   const RunConfig& config_;
+  bool exporting_ = false;
   std::vector<std::pair<std::string, at::Tensor>> summaries_;
   std::vector<std::unique_ptr<ModelContext>> towers_;
 };

@@ -42,7 +42,9 @@ void check_loss(const at::Tensor& loss, const char* call, const std::source_loca
 std::vector<Replica::Leaf*> chosen_leaves(const std::vector<std::string>& names, Replica& replica) {
   if (names.empty()) return replica.trainable_leaves();
   std::vector<Replica::Leaf*> leaves;
+  std::set<std::string_view> seen;
   for (const std::string& name : names) {
+    require(seen.insert(name).second, "var_list: variable '", name, "' comes twice");
     const Variable* variable = replica.store().find(name);
     Replica::Leaf* leaf = variable ? replica.find_leaf(*variable) : nullptr;
     require(leaf != nullptr, "var_list: this model_fn has no variable '", name, "'");

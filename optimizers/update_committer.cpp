@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -17,6 +18,9 @@ namespace belfry {
 namespace {
 
 using internal::Target;
+
+// Sets of variables that differ from step to step (a loss that skips some) make a plan each.
+constexpr size_t kPlansKept = 64;
 
 std::string call_of(const PendingUpdate& update) { return update.call() + " of " + update.optimizer().name(); }
 
@@ -63,12 +67,17 @@ std::vector<Target> targets_of(PendingUpdate& update) {
   return sorted;
 }
 
-// Row-sparse gradients are joined here; with a dense one among them, or for a rule that moves all rows, made dense.
+// Whether `rule` can take the rows that occur by themselves.
+bool takes_rows(const UpdateRule& rule, const at::Tensor& gradient) {
+  return gradient.sparse_dim() == 1 && !rule.moves_all_rows() && rule.grain() != UpdateGrain::kVariable;
+}
+
+// Row-sparse gradients are joined here; with a dense one among them, or for a rule that wants all rows, made dense.
 void settle_layout(Target& target, const UpdateRule& rule) {
   const auto sparse = [](const at::Tensor& gradient) { return gradient.is_sparse(); };
   if (std::any_of(target.gradients.begin(), target.gradients.end(), sparse)) {
     at::Tensor sum = internal::sum_gradients(target.gradients);
-    if (sum.is_sparse() && rule.moves_all_rows()) sum = sum.to_dense();
+    if (sum.is_sparse() && !takes_rows(rule, sum)) sum = sum.to_dense();
     target.gradients = {sum};
   }
   for (at::Tensor& gradient : target.gradients) {
@@ -79,6 +88,14 @@ void settle_layout(Target& target, const UpdateRule& rule) {
 }
 
 }  // namespace
+
+void check_complete(const TrainOp& train_op, const StepContext& context) {
+  const auto& given = train_op.updates();
+  for (const auto& update : context.updates()) {
+    require(std::find(given.begin(), given.end(), update) != given.end(), update->description(),
+            " is not part of the train_op: give group({...}) of all of them to EstimatorSpec::train");
+  }
+}
 
 TrainOp merge_tower_updates(const std::vector<const StepContext*>& towers) {
   check_same_calls(towers);
@@ -106,17 +123,34 @@ struct UpdateCommitter::Prepared {
   Plan* plan;
   std::vector<Target> targets;
   Variable* iterations;
+  bool first_of_name;  // optimizers of one name share a counter, which counts steps
+  double learning_rate;
 };
 
 UpdateCommitter::UpdateCommitter(VariableStore& store) : store_(store) {}
 UpdateCommitter::~UpdateCommitter() = default;
 
+// A checkpoint of TensorFlow has no counter: there the global step is the count. An optimizer whose slots did not come
+// with the checkpoint starts anew.
+int64_t UpdateCommitter::updates_before(const Optimizer& optimizer, const std::vector<Target>& targets) const {
+  const std::vector<std::string> slots = optimizer.get_slot_names();
+  const bool restored = std::any_of(targets.begin(), targets.end(), [&](const Target& target) {
+    return !slots.empty() && store_.was_restored(optimizer.slot_name(target.variable->name(), slots[0]));
+  });
+  return restored ? store_.global_step() : 0;
+}
+
 void UpdateCommitter::prepare(const TrainOp& train_op) {
   prepared_.clear();
+  if (plans_.size() > kPlansKept) plans_.clear();
   std::set<std::string> used;
+  std::set<std::string> names;
   for (const auto& update : train_op.updates()) {
     const Optimizer& optimizer = update->optimizer();
-    Prepared prepared{nullptr, targets_of(*update), nullptr};
+    Prepared prepared{nullptr, targets_of(*update), nullptr, names.insert(optimizer.name()).second,
+                      optimizer.learning_rate(store_.global_step())};
+    require(std::isfinite(prepared.learning_rate), update->description(), ": the learning rate of global step ",
+            store_.global_step(), " is ", prepared.learning_rate);
     for (Target& target : prepared.targets) {
       settle_layout(target, optimizer.rule());
       if (optimizer.rule().slots().empty()) continue;
@@ -133,9 +167,9 @@ void UpdateCommitter::prepare(const TrainOp& train_op) {
       prepared.plan = known->get();
     }
     if (optimizer.rule().counts_updates()) {
-      // A checkpoint of TensorFlow does not have it: there the global step is the count.
-      prepared.iterations = &store_.get_or_create(optimizer.iterations_name(), VariableKind::kState,
-                                                  at::full({}, store_.global_step(), at::kLong));
+      prepared.iterations = &store_.get_or_create(optimizer.iterations_name(), VariableKind::kState, [&] {
+        return at::full({}, updates_before(optimizer, prepared.targets), at::kLong);
+      });
     }
     prepared_.push_back(std::move(prepared));
   }
@@ -146,9 +180,12 @@ void UpdateCommitter::commit(const TrainOp& train_op, ReplicaGroup* replicas, in
   for (size_t k = 0; k < prepared_.size(); ++k) {
     Prepared& prepared = prepared_[k];
     const Optimizer& optimizer = train_op.updates()[k]->optimizer();
-    UpdateArguments arguments{optimizer.learning_rate(store_.global_step()), 0};
+    UpdateArguments arguments{prepared.learning_rate, 0};
     if (prepared.iterations) {
-      prepared.iterations->value().add_(1);
+      if (prepared.first_of_name) {
+        prepared.iterations->value().add_(1);
+        prepared.iterations->bump_version();
+      }
       arguments.count = prepared.iterations->value().item<int64_t>();
     }
     if (replicas && active > 1) {

@@ -13,11 +13,18 @@ namespace belfry {
 class ReplicaGroup;
 class StepContext;
 class VariableStore;
+namespace internal {
+struct Target;
+}
 
 // One train op from the calls that every tower recorded; each update then holds the gradients of all towers. Calls are
 // compared one by one: kFailedPrecondition, naming the tower and what it did, when towers called different optimizers,
 // or the same ones in another order. kInvalidArgument when the gradients of an update are absent in all towers.
 TrainOp merge_tower_updates(const std::vector<const StepContext*>& towers);
+
+// kInvalidArgument, naming the call, when the context recorded an update that `train_op` does not have: its result was
+// dropped.
+void check_complete(const TrainOp& train_op, const StepContext& context);
 
 // For the life of a session: remembers how variables are cut into shares. Used by the session's thread.
 class UpdateCommitter {
@@ -35,6 +42,8 @@ class UpdateCommitter {
  private:
   class Plan;
   struct Prepared;
+
+  int64_t updates_before(const Optimizer& optimizer, const std::vector<internal::Target>& targets) const;
 
   VariableStore& store_;
   std::vector<std::unique_ptr<Plan>> plans_;

@@ -51,7 +51,7 @@ class UpdateRule {
   // Whether rows without a gradient move too (Adam's do, by their momentum). Then a row-sparse gradient is made dense.
   virtual bool moves_all_rows() const { return false; }
 
-  // In place, without autograd. `lists` may be changed at will, gradients included.
+  // In place, without autograd. The gradients' memory is not to be written to: others may hold it too.
   virtual void apply(const UpdateArguments& arguments, UpdateLists& lists) const = 0;
 };
 

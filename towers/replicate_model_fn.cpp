@@ -39,6 +39,7 @@ class ReplicatedModelFn {
   }
 
   EstimatorSpec operator()(const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) const {
+    if (ctx.exporting()) return model_fn_(features, labels, mode, ctx);
     ctx.replicas().use(devices_);
     if (devices_.size() == 1) {
       const at::Device device = devices_[0].device;
@@ -100,7 +101,10 @@ class ReplicatedModelFn {
         model_fn_(on_device(batch.features, ctx.device()), on_device(batch.labels, ctx.device()), mode, ctx);
     spec.validate();
     rendezvous.leave_sums(ctx.tower_index());
-    if (mode == ModeKeys::kTrain) run_backward(ctx);
+    if (mode == ModeKeys::kTrain) {
+      check_complete(*spec.train_op, ctx);
+      run_backward(ctx);
+    }
     return spec;
   }
 

@@ -24,10 +24,11 @@ ExportResult export_model(Session& session, const RunConfig& config, const std::
                           const ServingInputReceiverFn& receiver_fn, const ExportOptions& options) {
   require(static_cast<bool>(receiver_fn), "export_saved_model: no serving_input_receiver_fn was given");
   const ServingInputReceiver receiver = receiver_fn();
-  session.run(one_row(receiver), Labels(), ModeKeys::kPredict);
+  session.run(one_row(receiver), Labels(), ModeKeys::kPredict, /*exporting=*/true);
   ExportRequest request{.function =
                             [&session](const Features& features) {
-                              const SessionStep step = session.run(features, Labels(), ModeKeys::kPredict);
+                              const SessionStep step =
+                                  session.run(features, Labels(), ModeKeys::kPredict, /*exporting=*/true);
                               return resolve_export_outputs(step.spec.export_outputs, step.spec.predictions);
                             },
                         .receiver = receiver,

@@ -8,7 +8,7 @@
 
 namespace belfry::internal {
 
-// Traces PREDICT of the session, whose state is that of the checkpoint.
+// Traces PREDICT of the session, which is fresh but for the checkpoint's state: its modules are made on the CPU.
 ExportResult export_model(Session& session, const RunConfig& config, const std::string& base,
                           const ServingInputReceiverFn& receiver_fn, const ExportOptions& options);
 

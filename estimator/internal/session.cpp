@@ -90,11 +90,14 @@ EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& feat
   require(spec.mode == mode, "the model_fn was called for mode ", to_string(mode), " and returned a spec for mode ",
           to_string(spec.mode));
   spec.validate();
-  if (mode == ModeKeys::kTrain && !context.has_towers()) run_backward(context);
+  if (mode == ModeKeys::kTrain && !context.has_towers()) {
+    check_complete(*spec.train_op, context);
+    run_backward(context);
+  }
   return spec;
 }
 
-SessionStep Session::run(const Features& features, const Labels& labels, ModeKeys mode) {
+SessionStep Session::run(const Features& features, const Labels& labels, ModeKeys mode, bool exporting) {
   if (broken_) fail(ErrorKind::kFailedPrecondition, "this session's last commit failed: it has to be restored");
   replicas_.begin_step();
   SessionStep step;
@@ -102,6 +105,7 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
   StepContext::Options options;
   options.training = mode == ModeKeys::kTrain;
   step.context = std::make_unique<ModelContext>(replicas_, 0, mode, config_, options);
+  if (exporting) step.context->set_exporting();
   try {
     step.spec = call_model_fn(*step.context, features, labels, mode);
     for (const StepContext* part : step.context->steps()) part->replica().check_after_step();
@@ -116,12 +120,6 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
 
 void Session::prepare(SessionStep& step) {
   try {
-    const auto& recorded = step.context->has_towers() ? step.spec.train_op->updates() : step.context->updates();
-    for (const auto& update : recorded) {
-      const auto& given = step.spec.train_op->updates();
-      require(std::find(given.begin(), given.end(), update) != given.end(), update->description(),
-              " is not part of the train_op: give group({...}) of all of them to EstimatorSpec::train");
-    }
     committer_.prepare(*step.spec.train_op);
     replicas_.prepare(step.context->steps());
     check_restored();

@@ -49,7 +49,7 @@ class Session {
   const std::string& restored_from() const { return restored_from_; }
 
   // Calls the model_fn (and in TRAIN the backward passes) on the batch. The spec is checked and fits the mode.
-  SessionStep run(const Features& features, const Labels& labels, ModeKeys mode);
+  SessionStep run(const Features& features, const Labels& labels, ModeKeys mode, bool exporting = false);
   // Makes slots and checks whatever can be wrong with the commit; nothing that counts is written.
   void prepare(SessionStep& step);
   void commit(SessionStep& step);

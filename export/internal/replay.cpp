@@ -26,19 +26,20 @@ jit::Module module_of(const Trace& trace) {
   return module;
 }
 
+[[noreturn]] void refuse_run(int64_t rows, const std::string& error) {
+  fail(ErrorKind::kUnimplemented, "export: the model cannot be traced for any number of rows: what holds for 3 and 5 ",
+       "rows fails with ", rows, " (a size that is not linear in the rows?): ", error);
+}
+
 std::vector<c10::IValue> run(const jit::Code& code, const jit::Module& module, const Features& features, int64_t rows) {
   jit::Stack stack{module._ivalue()};
   for (const auto& [name, value] : features) stack.emplace_back(value.tensor().clone());
   try {
     jit::InterpreterState(code).run(stack);
   } catch (const c10::Error& error) {
-    fail(ErrorKind::kUnimplemented,
-         "export: the model cannot be traced for any number of rows: what holds for 3 and 5 rows ", "fails with ", rows,
-         " (a size that is not linear in the rows?): ", error.what_without_backtrace());
-  } catch (const std::runtime_error& error) {
-    fail(ErrorKind::kUnimplemented,
-         "export: the model cannot be traced for any number of rows: what holds for 3 and 5 rows ", "fails with ", rows,
-         ": ", error.what());
+    refuse_run(rows, error.what_without_backtrace());
+  } catch (const std::runtime_error& error) {  // what the interpreter makes of most errors
+    refuse_run(rows, error.what());
   }
   return stack.at(0).toTuple()->elements().vec();
 }

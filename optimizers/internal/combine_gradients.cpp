@@ -64,8 +64,12 @@ GradientsAndVariables combine_over_towers(const GradientsAndVariables& own, Step
   std::set<const Variable*> reached;
   for (Variable* variable : agree_on_variables(own, context, what)) {
     reached.insert(variable);
-    combined.push_back(
-        {sum_gradients(context.gather_towers(what + " of " + variable->name(), mine[variable])), variable, true});
+    const std::vector<at::Tensor> all = context.gather_towers(what + " of " + variable->name(), mine[variable]);
+    at::Tensor sum = sum_gradients(all);
+    const auto defined = std::count_if(all.begin(), all.end(), [](const at::Tensor& g) { return g.defined(); });
+    // A lone gradient is every tower's: each takes a copy, which its user may write to.
+    if (defined == 1) sum = sum.clone();
+    combined.push_back({std::move(sum), variable, true});
   }
   for (const GradientAndVariable& entry : own) {
     if (!reached.contains(entry.variable)) combined.push_back({at::Tensor(), entry.variable, true});

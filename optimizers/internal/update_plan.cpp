@@ -21,7 +21,7 @@ std::pair<int64_t, int64_t> part_of(int64_t n, int share, int shares) {
 }  // namespace
 
 UpdatePlan::UpdatePlan(VariableStore& store, const Optimizer& optimizer, const std::vector<Target>& targets)
-    : optimizer_(optimizer.name()), grain_(optimizer.rule().grain()) {
+    : optimizer_(optimizer.name()), slot_names_(optimizer.get_slot_names()), grain_(optimizer.rule().grain()) {
   for (const Target& target : targets) {
     Entry entry{target.variable, {}, target.is_sparse()};
     for (const SlotSpec& slot : optimizer.rule().slots()) {
@@ -35,10 +35,11 @@ UpdatePlan::UpdatePlan(VariableStore& store, const Optimizer& optimizer, const s
 }
 
 bool UpdatePlan::fits(const Optimizer& optimizer, const std::vector<Target>& targets) const {
-  return optimizer_ == optimizer.name() && std::equal(entries_.begin(), entries_.end(), targets.begin(), targets.end(),
-                                                      [](const Entry& a, const Target& b) {
-                                                        return a.variable == b.variable && a.sparse == b.is_sparse();
-                                                      });
+  return optimizer_ == optimizer.name() && grain_ == optimizer.rule().grain() &&
+         slot_names_ == optimizer.get_slot_names() &&
+         std::equal(
+             entries_.begin(), entries_.end(), targets.begin(), targets.end(),
+             [](const Entry& a, const Target& b) { return a.variable == b.variable && a.sparse == b.is_sparse(); });
 }
 
 void UpdatePlan::add_piece(std::vector<Group>& groups, size_t entry, int share, int shares) const {
@@ -47,7 +48,11 @@ void UpdatePlan::add_piece(std::vector<Group>& groups, size_t entry, int share, 
   int64_t end = value.numel();
   const bool by_rows = grain_ == UpdateGrain::kRow && value.dim() > 0 && value.is_contiguous() && value.size(0) > 0;
   if (grain_ == UpdateGrain::kElement) {
-    std::tie(begin, end) = part_of(value.numel(), share, shares);
+    // Small variables go round, so that they do not all fall to one share.
+    const int part = static_cast<int>((entry + static_cast<size_t>(share)) % static_cast<size_t>(shares));
+    std::tie(begin, end) = part_of((end + kBlock - 1) / kBlock, part, shares);
+    begin *= kBlock;
+    end = std::min(end * kBlock, value.numel());
   } else if (by_rows) {
     std::tie(begin, end) = part_of(value.size(0), share, shares);
     begin *= value.numel() / value.size(0);
@@ -137,12 +142,12 @@ void UpdatePlan::apply_groups(const std::vector<Group>& groups, const UpdateRule
 void UpdatePlan::apply_rows(const UpdateRule& rule, const UpdateArguments& arguments, const Entry& entry,
                             const at::Tensor& gradient) const {
   const at::Tensor sum = gradient.coalesce();
-  const at::Tensor rows = sum.indices()[0];
-  if (rows.numel() == 0) return;
   const at::Tensor& value = entry.variable->value();
+  const at::Tensor rows = sum.indices()[0].to(value.device());
+  if (rows.numel() == 0) return;
   UpdateLists lists;
   lists.parameters = {value.index_select(0, rows)};
-  lists.gradients = {sum.values()};
+  lists.gradients = {sum.values().to(value.options())};
   for (const Variable* slot : entry.slots) lists.slots.push_back({slot->value().index_select(0, rows)});
   const std::vector<at::Tensor> parameters = lists.parameters;
   const auto slots = lists.slots;

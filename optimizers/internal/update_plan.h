@@ -46,6 +46,10 @@ class UpdatePlan {
     std::vector<Variable*> slots;
     bool sparse;
   };
+  // Shares of element-wise rules are cut along multiples of this many elements: kernels then make the same vectors of
+  // them as without shares, so that results agree to the bit, and no two threads write to one cache line.
+  static constexpr int64_t kBlock = 64;
+
   // A piece of a variable: elements [offset, offset + tensor.numel()) in the order of memory.
   struct Piece {
     size_t entry;
@@ -64,6 +68,7 @@ class UpdatePlan {
                   const at::Tensor& gradient) const;
 
   std::string optimizer_;
+  std::vector<std::string> slot_names_;
   UpdateGrain grain_;
   std::vector<Entry> entries_;
   std::vector<Group> whole_;
