@@ -161,7 +161,6 @@ TEST_CASE("a DNNClassifier learns, with dropout and batch normalization too", "[
     options.batch_norm = batch_norm;
     const TemporaryDirectory directory;
     DNNClassifier classifier(options, {.model_dir = directory.path()}, three_towers());
-    const auto forever = [] { return batches(1)().repeat(); };
     const double before = classifier.evaluate(batches(20)).loss();
     const Batch all = blobs();
     classifier.train([&] { return Dataset::from_tensors(all.features, all.labels).repeat().batch(25); },
