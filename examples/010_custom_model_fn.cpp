@@ -2,7 +2,7 @@
 //
 //   data     examples/data/digits.csv: 1,797 images of 8 x 8 pixels (0 to 16) and the digit
 //   command  build/release/examples/010_custom_model_fn examples/data/digits.csv
-//   expect   step 400, an accuracy above 0.95 on rows that it has not seen, and five predictions beside their labels
+//   expect   step 1000, an accuracy above 0.95 on rows that it has not seen, and the digits of five of them
 #include <belfry.h>
 #include <torch/torch.h>
 
@@ -34,7 +34,7 @@ EstimatorSpec model_fn(const Features& features, const Labels& labels, ModeKeys 
   if (mode == ModeKeys::kEval) {
     return EstimatorSpec::eval(loss, {{"accuracy", metrics::accuracy(labels.tensor(), predictions["class_ids"])}});
   }
-  TowerOptimizer optimizer(Adagrad({.learning_rate = 0.05}));
+  TowerOptimizer optimizer(Adagrad({.learning_rate = 0.1}));
   return EstimatorSpec::train(loss, optimizer.minimize(loss, ctx));
 }
 
@@ -52,13 +52,15 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
+    // One order for good, from which a fifth is held back; the rest is shuffled anew for each pass.
     const Dataset digits =
-        Dataset::from_csv(argv[1], {.label = "digit", .matrix = "x", .dtypes = {{"digit", CsvType::kInt64}}});
+        Dataset::from_csv(argv[1], {.label = "digit", .matrix = "x", .dtypes = {{"digit", CsvType::kInt64}}})
+            .shuffle({.seed = 2026, .reshuffle_each_iteration = false});
     const auto training = [&] { return digits.skip(360).shuffle({.seed = 1}).repeat().batch(128).map(scaled); };
     const auto held_back = [&] { return digits.take(360).batch(128).map(scaled); };
 
     Estimator estimator(replicate_model_fn(model_fn, {.devices = {"cpu:0", "cpu:1"}}), {.model_dir = ""});
-    const TrainResult trained = estimator.train(training, {.steps = 400});
+    const TrainResult trained = estimator.train(training, {.steps = 1000});
     const EvalResult result = estimator.evaluate(held_back);
     std::cout << "step " << trained.global_step << ", accuracy " << result["accuracy"] << "\n";
     const auto few = [&] { return digits.take(5).batch(5).map(scaled); };

@@ -3,8 +3,10 @@
 #include "optimizers/adagrad.h"
 #include "optimizers/adam.h"
 #include "optimizers/clip_gradients.h"
+#include "optimizers/ftrl.h"
 #include "optimizers/gradient_descent.h"
 #include "optimizers/momentum.h"
+#include "optimizers/rms_prop.h"
 #include "tests/optimizers/training.h"
 #include "tests/support/reference.h"
 #include "tests/testing.h"
@@ -47,6 +49,24 @@ Optimizer make(const std::string& run, const std::string& settings) {
                          .beta2 = get({"b2"}, 0.999),
                          .epsilon = get({"eps"}, keras ? 1e-7 : 1e-8)});
   }
+  if (run.find("rmsprop") != std::string::npos) {
+    return belfry::RMSProp({.learning_rate = get({"lr"}, 0.05),
+                            .rho = get({"rho", "decay"}, 0.9),
+                            .momentum = get({"momentum"}, 0),
+                            .epsilon = get({"eps"}, keras ? 1e-7 : 1e-10),
+                            .centered = settings.find("centered") != std::string::npos,
+                            .initial_mean_square = keras ? 0.0 : 1.0,
+                            .epsilon_inside_root = !keras});
+  }
+  if (run.find("ftrl") != std::string::npos) {
+    return belfry::Ftrl({.learning_rate = get({"lr"}, 0.2),
+                         .learning_rate_power = get({"power"}, -0.5),
+                         .initial_accumulator_value = get({"accumulator"}, 0.1),
+                         .l1_regularization_strength = get({"l1"}, 0),
+                         .l2_regularization_strength = get({"l2"}, 0),
+                         .l2_shrinkage_regularization_strength = get({"shrinkage"}, 0),
+                         .beta = get({"beta"}, 0)});
+  }
   const bool nesterov = run.find("nesterov") != std::string::npos;
   const double momentum = get({"momentum"}, nesterov ? 0.9 : 0);
   if (momentum == 0) return belfry::GradientDescent({.learning_rate = get({"lr"}, 0.1)});
@@ -62,7 +82,7 @@ at::Tensor rows_gradient(const Json& rows, const Json& values, at::IntArrayRef s
 void check_slots(const Training& training, const Optimizer& optimizer, const Json& slots, double momentum_scale) {
   for (const auto& [name, expected] : slots.items()) {
     INFO("slot " << name);
-    at::Tensor slot = optimizer.get_slot(training.store, "w", name);
+    at::Tensor slot = optimizer.get_slot(training.store, "w", name == "accum" ? "accumulator" : name);
     if (name == "momentum") slot = slot * momentum_scale;
     belfry_test::check_close(slot, expected, kRelative, kAbsolute);
   }
@@ -86,9 +106,9 @@ void check_run(const Json& all, const std::string& run, at::ScalarType dtype, bo
     });
     belfry_test::check_close(training.value("w"), values[t], kRelative, kAbsolute);
   }
-  const bool keras = run.starts_with("keras_");
+  const bool keras_sgd = run.starts_with("keras_sgd");
   check_slots(training, optimizer, expected[sparse ? "sparse_slots_final" : "dense_slots_final"],
-              keras ? -optimizer.learning_rate(0) : 1);
+              keras_sgd ? -optimizer.learning_rate(0) : 1);
 }
 
 void check_runs(const std::vector<std::string>& runs) {
@@ -114,6 +134,15 @@ TEST_CASE("canned: Adam gives TensorFlow's numbers, dense and sparse", "[optimiz
 TEST_CASE("canned: gradient descent and momentum give TensorFlow's numbers, dense and sparse", "[optimizers][E115]") {
   check_runs(
       {"v1_sgd", "keras_sgd", "v1_momentum", "v1_momentum_nesterov", "keras_sgd_momentum", "keras_sgd_nesterov"});
+}
+
+TEST_CASE("canned: RMSProp gives TensorFlow's numbers, dense and sparse", "[optimizers][E114]") {
+  check_runs({"v1_rmsprop", "v1_rmsprop_momentum_centered", "keras_rmsprop", "keras_rmsprop_centered_momentum"});
+}
+
+TEST_CASE("canned: Ftrl gives TensorFlow's numbers, dense and sparse", "[optimizers][E112]") {
+  check_runs({"v1_ftrl", "v1_ftrl_l1_l2", "v1_ftrl_shrinkage", "v1_ftrl_power", "v1_ftrl_beta", "keras_ftrl",
+              "keras_ftrl_l1_l2_shrinkage"});
 }
 
 TEST_CASE("canned: clipping by global norm gives TensorFlow's numbers", "[optimizers]") {

@@ -1,0 +1,69 @@
+// What stands on top of a model's logits: its loss, predictions, metrics and export.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "../../optimizers/optimizer.h"
+#include "../estimator_spec.h"
+#include "../losses/loss_reduction.h"
+#include "../model_context.h"
+
+namespace belfry {
+
+// The loss of each row, [batch] or [batch, 1], in place of a head's own. Labels and logits are those that the head's
+// own loss would get.
+using HeadLossFn = std::function<at::Tensor(const at::Tensor& labels, const at::Tensor& logits)>;
+// From the training loss to the step's updates.
+using TrainOpFn = std::function<TrainOp(const at::Tensor& loss)>;
+
+struct HeadSpecOptions {
+  // Scalars that do not depend on the batch. They are added to the loss (counted once, whatever the number of towers)
+  // and evaluated as "regularization_loss".
+  std::vector<at::Tensor> regularization_losses = {};
+  // Names of the variables that the optimizer moves; empty: all.
+  std::vector<std::string> trainable_variables = {};
+};
+
+// Subclass it for a head of your own: the six functions below, and create_estimator_spec makes the spec of each mode
+// from them. Logits are [batch, logits_dimension()]. Immutable; towers call one object from several threads at once.
+//
+// After the heads of tf.estimator 2.15 (numbers, names of metrics, predictions and signatures).
+class Head {
+ public:
+  virtual ~Head() = default;
+
+  // Empty, or the suffix of the metrics: "accuracy/NAME".
+  virtual std::string name() const = 0;
+  virtual int64_t logits_dimension() const = 0;
+  virtual LossReduction loss_reduction() const = 0;
+  // The loss of the batch, a scalar. Goes through losses::compute_weighted_loss, so that towers agree.
+  virtual at::Tensor loss(const Features& features, const Labels& labels, const at::Tensor& logits,
+                          ModelContext& ctx) const = 0;
+  virtual Predictions predictions(const at::Tensor& logits) const = 0;
+  virtual EvalMetricOps metrics(const Features& features, const Labels& labels, const at::Tensor& logits) const = 0;
+  virtual ExportOutputs export_outputs(const at::Tensor& logits) const = 0;
+
+  // PREDICT: predictions and export outputs. EVAL: loss, metrics and predictions. TRAIN: the loss and what `optimizer`
+  // does with it; predictions would cost time and are left out. kInvalidArgument, naming head and shape, for logits of
+  // another shape or dtype; what loss() says of labels.
+  EstimatorSpec create_estimator_spec(const Features& features, ModeKeys mode, const at::Tensor& logits,
+                                      const Labels& labels, const Optimizer& optimizer, ModelContext& ctx,
+                                      const HeadSpecOptions& options = {},
+                                      std::source_location where = std::source_location::current()) const;
+  // For several optimizers, or clipped gradients.
+  EstimatorSpec create_estimator_spec(const Features& features, ModeKeys mode, const at::Tensor& logits,
+                                      const Labels& labels, const TrainOpFn& train_op_fn, ModelContext& ctx,
+                                      const HeadSpecOptions& options = {}) const;
+
+ protected:
+  // "KEY/NAME", or the key alone.
+  std::string metric_key(const std::string& key) const;
+};
+
+}  // namespace belfry
