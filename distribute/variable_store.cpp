@@ -27,6 +27,7 @@ at::Tensor own_copy(const at::Tensor& value, at::Device device) {
 struct VariableStore::State {
   mutable std::mutex mutex;
   std::map<std::string, std::unique_ptr<Variable>> variables;
+  Variable* global_step = nullptr;
   std::map<std::string, at::Tensor> waiting;  // restored, not asked for yet
   std::set<std::string> restored;
   std::vector<std::string> missing;
@@ -35,7 +36,7 @@ struct VariableStore::State {
 
 VariableStore::VariableStore(uint64_t seed, at::Device device)
     : seed_(seed), device_(device), state_(std::make_unique<State>()) {
-  get_or_create(kGlobalStep, VariableKind::kState, at::zeros({}, at::kLong));
+  state_->global_step = &get_or_create(kGlobalStep, VariableKind::kState, at::zeros({}, at::kLong));
 }
 
 VariableStore::~VariableStore() = default;
@@ -121,9 +122,13 @@ std::vector<Variable*> VariableStore::variables(VariableKind kind) const {
   return some;
 }
 
-int64_t VariableStore::global_step() const { return find(kGlobalStep)->value().item<int64_t>(); }
+// Read and written several times a step: by its memory, which is the host's and never moves.
+int64_t VariableStore::global_step() const { return *state_->global_step->value().const_data_ptr<int64_t>(); }
 
-void VariableStore::set_global_step(int64_t step) { find(kGlobalStep)->assign(at::full({}, step, at::kLong)); }
+void VariableStore::set_global_step(int64_t step) {
+  *state_->global_step->value().mutable_data_ptr<int64_t>() = step;
+  state_->global_step->bump_version();
+}
 
 void VariableStore::restore(const TensorDict& values, const std::string& source) {
   const std::lock_guard lock(state_->mutex);

@@ -184,9 +184,10 @@ void run_backward(StepContext& context) {
     PendingUpdate& pending = **update;
     pending.gradients = {gradients_of(pending.loss, leaves_of(pending.variables, context.replica()),
                                       context.loss_policy().contribution, retain_graph)};
-    require(!none_defined(pending.gradients[0]) || context.tower_count() > 1, pending.description(),
-            ": the loss reaches none of ", pending.variables.size(),
-            " trainable variables, so no gradients are provided");
+    if (none_defined(pending.gradients[0]) && context.tower_count() == 1) {
+      fail(ErrorKind::kInvalidArgument, pending.description(), ": the loss reaches none of ", pending.variables.size(),
+           " trainable variables, so no gradients are provided");
+    }
     pending.loss = at::Tensor();
   }
 }

@@ -92,8 +92,9 @@ void settle_layout(Target& target, const UpdateRule& rule) {
 void check_complete(const TrainOp& train_op, const StepContext& context) {
   const auto& given = train_op.updates();
   for (const auto& update : context.updates()) {
-    require(std::find(given.begin(), given.end(), update) != given.end(), update->description(),
-            " is not part of the train_op: give group({...}) of all of them to EstimatorSpec::train");
+    if (std::find(given.begin(), given.end(), update) != given.end()) continue;
+    fail(ErrorKind::kInvalidArgument, update->description(),
+         " is not part of the train_op: give group({...}) of all of them to EstimatorSpec::train");
   }
 }
 
@@ -108,8 +109,10 @@ TrainOp merge_tower_updates(const std::vector<const StepContext*>& towers) {
         update->gradients.push_back(std::move(gradients));
       }
     }
-    require(reaches_any(update->gradients), first.description(),
-            ": no gradients are provided: in no tower does the loss reach a trainable variable");
+    if (!reaches_any(update->gradients)) {
+      fail(ErrorKind::kInvalidArgument, first.description(),
+           ": no gradients are provided: in no tower does the loss reach a trainable variable");
+    }
     merged.push_back(std::move(update));
   }
   return TrainOp(std::move(merged));
@@ -149,8 +152,10 @@ void UpdateCommitter::prepare(const TrainOp& train_op) {
     const Optimizer& optimizer = update->optimizer();
     Prepared prepared{nullptr, targets_of(*update), nullptr, names.insert(optimizer.name()).second,
                       optimizer.learning_rate(store_.global_step())};
-    require(std::isfinite(prepared.learning_rate), update->description(), ": the learning rate of global step ",
-            store_.global_step(), " is ", prepared.learning_rate);
+    if (!std::isfinite(prepared.learning_rate)) {
+      fail(ErrorKind::kInvalidArgument, update->description(), ": the learning rate of global step ",
+           store_.global_step(), " is ", prepared.learning_rate);
+    }
     for (Target& target : prepared.targets) {
       settle_layout(target, optimizer.rule());
       if (optimizer.rule().slots().empty()) continue;

@@ -1,11 +1,16 @@
 #include "estimator/losses/losses.h"
 
 #include "estimator/losses/internal/loss_formulas.h"
+#include "estimator/losses/internal/unweighted_mean.h"
 
 namespace belfry::losses {
 
 at::Tensor sparse_softmax_cross_entropy(const at::Tensor& labels, const at::Tensor& logits, StepContext& ctx,
                                         const LossOptions& options, std::source_location where) {
+  if (internal::is_unweighted_mean(options) && labels.is_cpu() && labels.numel() > 0) {
+    const at::Tensor mean = internal::mean_sparse_softmax_cross_entropy(labels, logits);
+    return internal::unweighted_mean(mean, labels.numel(), ctx, where);
+  }
   return compute_weighted_loss(internal::sparse_softmax_cross_entropy(labels, logits), ctx, options, where);
 }
 

@@ -3,7 +3,10 @@
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
 
+#include <cmath>
+
 #include "core/error.h"
+#include "estimator/losses/internal/unweighted_mean.h"
 
 namespace belfry::losses {
 namespace {
@@ -45,11 +48,35 @@ double whole_denominator(double own, StepContext& ctx, const std::source_locatio
 }
 
 }  // namespace
+}  // namespace belfry::losses
+
+namespace belfry::internal {
+
+bool is_unweighted_mean(const LossOptions& options) {
+  return !options.weights.defined() && options.reduction != LossReduction::kNone &&
+         options.reduction != LossReduction::kSum;
+}
+
+at::Tensor unweighted_mean(const at::Tensor& mean, int64_t entries, StepContext& ctx,
+                           const std::source_location& where) {
+  if (!ctx.loss_policy().exact) return mean;
+  const double own = static_cast<double>(entries);
+  const double share = own / (ctx.sum_over_towers(own, where) * ctx.loss_policy().contribution);
+  // Rounding in the row weights must not cost an operation.
+  return std::abs(share - 1) < 1e-14 ? mean : mean * share;
+}
+
+}  // namespace belfry::internal
+
+namespace belfry::losses {
 
 at::Tensor compute_weighted_loss(const at::Tensor& values, StepContext& ctx, const LossOptions& options,
                                  std::source_location where) {
   require(is_valid(options.reduction), "compute_weighted_loss: ", static_cast<int>(options.reduction),
           " is not a LossReduction");
+  if (internal::is_unweighted_mean(options) && values.numel() > 0) {
+    return internal::unweighted_mean(values.mean(), values.numel(), ctx, where);
+  }
   const at::Tensor weights = options.weights.defined() ? matching_weights(options.weights, values) : at::Tensor();
   const at::Tensor weighted = weights.defined() ? values * weights : values;
   if (options.reduction == LossReduction::kNone) return weighted;

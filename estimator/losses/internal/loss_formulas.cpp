@@ -74,6 +74,13 @@ at::Tensor sparse_softmax_cross_entropy(const at::Tensor& labels, const at::Tens
   return at::where(is_class, rows, at::full({}, std::numeric_limits<double>::quiet_NaN(), rows.options()));
 }
 
+at::Tensor mean_sparse_softmax_cross_entropy(const at::Tensor& labels, const at::Tensor& logits) {
+  const at::Tensor ids = class_ids("sparse_softmax_cross_entropy: labels",
+                                   fit_classes("sparse_softmax_cross_entropy", labels, logits), logits.size(-1));
+  return at::cross_entropy_loss(logits.reshape({-1, logits.size(-1)}), ids.to(logits.device()).flatten(), /*weight=*/{},
+                                at::Reduction::Mean);
+}
+
 at::Tensor softmax_cross_entropy(const at::Tensor& labels, const at::Tensor& logits, double label_smoothing) {
   const char* loss = "softmax_cross_entropy";
   const at::Tensor fitted = fit(loss, labels.detach(), logits);

@@ -16,6 +16,9 @@ namespace belfry::internal {
 // instead.
 at::Tensor sparse_softmax_cross_entropy(const at::Tensor& labels, const at::Tensor& logits);
 
+// The mean of the above over all entries, of labels on the CPU: one fused operation where the entries are not needed.
+at::Tensor mean_sparse_softmax_cross_entropy(const at::Tensor& labels, const at::Tensor& logits);
+
 // Labels are probabilities of the shape of the logits, [n, classes]; the loss has shape [n] and no gradient for labels.
 // Smoothing moves them to labels * (1 - s) + s / classes; kInvalidArgument unless 0 <= s <= 1.
 at::Tensor softmax_cross_entropy(const at::Tensor& labels, const at::Tensor& logits, double label_smoothing = 0);
