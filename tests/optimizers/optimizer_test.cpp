@@ -1,5 +1,7 @@
 #include "optimizers/optimizer.h"
 
+#include <cmath>
+
 #include "core/error.h"
 #include "core/log.h"
 #include "optimizers/adagrad.h"
@@ -125,7 +127,7 @@ TEST_CASE("options out of range are refused with their values", "[optimizer]") {
   CHECK_THROWS_WITH(belfry::Momentum({.momentum = 1.5}), Contains("momentum is 1.5"));
   CHECK_THROWS_WITH(belfry::Adagrad({.initial_accumulator_value = 0}), Contains("initial_accumulator_value is 0"));
   CHECK_NOTHROW(belfry::Adagrad({.initial_accumulator_value = 0, .epsilon = 1e-7}));
-  CHECK_THROWS_WITH(Optimizer(nullptr, 0.1), Contains("no update rule"));
+  CHECK_THROWS_WITH(Optimizer(std::shared_ptr<const belfry::UpdateRule>(), 0.1), Contains("no update rule"));
 }
 
 TEST_CASE("a learning rate may follow the global step", "[optimizer]") {

@@ -72,16 +72,16 @@ TEST_CASE("a rule that needs rows takes row-sparse gradients as rows", "[update_
     training.step([&](StepContext& context) {
       Training::variable(context, "w", at::zeros({3, 2}));
       const at::Tensor gradient =
-          at::sparse_coo_tensor(at::tensor({0, 2}).unsqueeze(0), at::tensor({{3.0f, 4.0f}, {0.0f, 12.0f}}), {3, 2});
+          at::sparse_coo_tensor(at::tensor({0, 2}).unsqueeze(0), torch::tensor({{3.0f, 4.0f}, {0.0f, 12.0f}}), {3, 2});
       Optimizer(std::make_shared<NormalizedRule>(grain), 1)
           .apply_gradients({{gradient, context.store().find("w")}}, context);
     });
     return training.store.snapshot();
   };
   const auto by_row = train_sparse(UpdateGrain::kRow);
-  CHECK(at::allclose(by_row["w"], at::tensor({{-0.6f, -0.8f}, {0.0f, 0.0f}, {0.0f, -1.0f}})));
+  CHECK(at::allclose(by_row["w"], torch::tensor({{-0.6f, -0.8f}, {0.0f, 0.0f}, {0.0f, -1.0f}})));
   CHECK(by_row["training/Normalized/w/steps"][1][0].item<float>() == 1);
   const auto whole = train_sparse(UpdateGrain::kVariable);
-  CHECK(at::allclose(whole["w"] * 13, at::tensor({{-3.0f, -4.0f}, {0.0f, 0.0f}, {0.0f, -12.0f}})));
+  CHECK(at::allclose(whole["w"] * 13, torch::tensor({{-3.0f, -4.0f}, {0.0f, 0.0f}, {0.0f, -12.0f}})));
   CHECK(whole["training/Normalized/w/steps"][1][0].item<float>() == 2);
 }
