@@ -53,6 +53,7 @@
 #include "estimator/estimator.h"
 #include "estimator/estimator_spec.h"
 #include "estimator/hooks/checkpoint_saver_hook.h"
+#include "estimator/hooks/logging_tensor_hook.h"
 #include "estimator/hooks/nan_tensor_hook.h"
 #include "estimator/hooks/second_or_step_timer.h"
 #include "estimator/hooks/step_counter_hook.h"
