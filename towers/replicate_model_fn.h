@@ -34,9 +34,10 @@ struct ReplicateOptions {
 
 // A model_fn that runs `model_fn` on a slice of the batch on every device, each on its own thread, and makes one spec
 // of theirs: losses and gradients as TowerWeighting says; metrics merged exactly; predictions and export outputs
-// concatenated; all else of tower 0. An export is a model of one tower. Features and labels are cut along dimension 0, the first rows mod N slices one row
-// longer. With one device nothing is split, scaled or wrapped. Copyable; it may be called by several Estimators at
-// once. `model_fn` itself is called by several threads at once: what it holds beside ctx must allow that.
+// concatenated; all else of tower 0. An export is a model of one tower. Features and labels are cut along dimension 0,
+// the first rows mod N slices one row longer. With one device nothing is split, scaled or wrapped. Copyable; it may be
+// called by several Estimators at once. `model_fn` itself is called by several threads at once: what it holds beside
+// ctx must allow that.
 //
 // At once: kInvalidArgument for a reduction or device that cannot be. In a step: kInvalidArgument when entries differ
 // in rows (both are named), or, under kTensorFlow, when the rows do not divide; kFailedPrecondition when towers make

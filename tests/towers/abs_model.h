@@ -31,7 +31,7 @@ inline EstimatorSpec abs_spec(const Features& features, const Labels& labels, Mo
   const at::Tensor loss = abs_loss(features, labels, c);
   if (mode == ModeKeys::kEval) {
     return EstimatorSpec::eval(loss, {{"accuracy", metrics::accuracy(labels.tensor(), predicted)},
-                                      {"auc", metrics::auc(labels.tensor().ne(0), predicted)}});
+                                      {"auc", metrics::auc(labels.tensor().ne(0), predicted.clamp(0, 1))}});
   }
   return EstimatorSpec::train(loss, optimizer.minimize(loss, ctx));
 }

@@ -53,8 +53,7 @@ struct Recipe {
 std::ostream& operator<<(std::ostream& out, const Recipe& r) {
   return out << "terms " << r.terms << ", optimizer " << r.optimizer << ", sparse " << r.sparse << ", clip " << r.clip
              << ", two optimizers " << r.two_optimizers << ", " << to_string(r.within) << " within and "
-             << to_string(r.across) << " across " << r.towers << " towers, min rows " << r.min_rows << ", "
-             << r.dtype;
+             << to_string(r.across) << " across " << r.towers << " towers, min rows " << r.min_rows << ", " << r.dtype;
 }
 
 Optimizer make_optimizer(int kind, const std::string& name = "") {
@@ -105,8 +104,8 @@ at::Tensor loss_of(const Recipe& r, const Forward& out, const Features& features
                                                        {.weights = weight, .reduction = r.within});
   }
   if (r.terms & kWeightedMean) {
-    loss = loss + losses::mean_squared_error(target, out.value, ctx,
-                                             {.weights = weight, .reduction = LossReduction::kMean});
+    loss = loss +
+           losses::mean_squared_error(target, out.value, ctx, {.weights = weight, .reduction = LossReduction::kMean});
   }
   if (r.terms & kPlainMean) {
     loss = loss + losses::huber_loss(target, out.value, ctx, {{.reduction = LossReduction::kSumOverBatchSize}});
@@ -173,7 +172,6 @@ class Batches {
   std::mt19937_64 numbers_;
   at::Generator generator_;
 };
-
 
 void check_towers(const Recipe& recipe, uint64_t seed, int steps, double tolerance) {
   INFO(recipe << ", seed " << seed);

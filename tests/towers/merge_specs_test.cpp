@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "estimator/metrics/means.h"
+#include "estimator/session_run_hook.h"
 #include "tests/testing.h"
 #include "tests/towers/abs_model.h"
 #include "towers/internal/merge_exports.h"
@@ -78,7 +79,9 @@ struct Added : MetricFunction {
   at::Tensor result(const States& states) const override { return states.back(); }
 };
 
-Metric states(double k) { return {std::make_shared<Added>(), {loss_of(1.3 * k), loss_of(2.3 * k), doubles({3.3, 3.5, 3.7}) * k}}; }
+Metric states(double k) {
+  return {std::make_shared<Added>(), {loss_of(1.3 * k), loss_of(2.3 * k), doubles({3.3, 3.5, 3.7}) * k}};
+}
 
 TEST_CASE("merge_specs adds the states of metrics: reduce metric variables", "[towers][merge][R16]") {
   std::vector<TowerResult> towers;
@@ -185,8 +188,9 @@ TEST_CASE("merge_exports names the tower and the signature that differ", "[tower
   CHECK_FAILS(merged_outputs(regression, predict), ErrorKind::kFailedPrecondition, "tower 1 has predict export output");
   CHECK_FAILS(merge_exports({ExportOutputs{{"out", regression}}, ExportOutputs()}), ErrorKind::kFailedPrecondition,
               "tower 1 has no export output 'out'");
-  CHECK_FAILS(merge_exports({ExportOutputs{{"out", regression}}, ExportOutputs{{"out", regression}, {"more", regression}}}),
-              ErrorKind::kFailedPrecondition, "tower 1 has the export output 'more'");
+  CHECK_FAILS(
+      merge_exports({ExportOutputs{{"out", regression}}, ExportOutputs{{"out", regression}, {"more", regression}}}),
+      ErrorKind::kFailedPrecondition, "tower 1 has the export output 'more'");
 }
 
 TEST_CASE("merge_specs names the tower and both sides where specs differ", "[towers][merge]") {

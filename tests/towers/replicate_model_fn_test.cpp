@@ -150,12 +150,13 @@ TEST_CASE("replicate_model_fn: other options that cannot be are refused when wra
 }
 
 TEST_CASE("replicate_model_fn: device names may come in any form and several times", "[towers][replicate][R4]") {
-  TowerRunner runner(replicate_model_fn(
-      abs_model, {.loss_reduction = LossReduction::kSum, .devices = {"/CPU:0", "cpu:0", "cpu"}}));
+  TowerRunner runner(
+      replicate_model_fn(abs_model, {.loss_reduction = LossReduction::kSum, .devices = {"/CPU:0", "cpu:0", "cpu"}}));
   CHECK(runner.train_and_discard(column({1, 2, 3}), column({1, 2, 3})).tower_losses.size() == 3);
 }
 
-TEST_CASE("replicate_model_fn: a hook among the training hooks runs, and the loop trains", "[towers][replicate][R14][R22]") {
+TEST_CASE("replicate_model_fn: a hook among the training hooks runs, and the loop trains",
+          "[towers][replicate][R14][R22]") {
   struct Hook : SessionRunHook {
     void after_run(RunContext& context) override { losses.push_back(context.loss()); }
     std::vector<double> losses;
@@ -175,8 +176,7 @@ TEST_CASE("replicate_model_fn: a hook among the training hooks runs, and the loo
   CHECK(hook->losses == std::vector<double>{27});
 }
 
-TEST_CASE("replicate_model_fn: the losses of the towers are kept beside that of the step",
-          "[towers][replicate][R10]") {
+TEST_CASE("replicate_model_fn: the losses of the towers are kept beside that of the step", "[towers][replicate][R10]") {
   const auto model = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
     const at::Tensor predicted = features.tensor() + scalar_variable(ctx, "c", .25);
     return EstimatorSpec::eval((labels.tensor() - predicted).abs().sum());
@@ -259,8 +259,7 @@ TEST_CASE("replicate_model_fn: one wrapped model_fn serves several sessions at o
   for (const double result : results) CHECK(result == Approx(10 - 50 * 0.03));
 }
 
-TEST_CASE("replicate_model_fn: towers without rows stay idle, and their variables still move",
-          "[towers][replicate]") {
+TEST_CASE("replicate_model_fn: towers without rows stay idle, and their variables still move", "[towers][replicate]") {
   TowerRunner runner(towers(abs_model, 4, LossReduction::kSum));
   CHECK(runner.train(column({1, 2}), column({1, 2})) == 27);
   CHECK(runner.train(column({1}), column({1})) == 6);
@@ -296,21 +295,18 @@ TEST_CASE("replicate_model_fn: shared entries reach every tower whole, in a trai
     return abs_model(features["x"] * features["scale"] + features["table"].sum() * 0, labels, mode, ctx);
   };
   const testing::TemporaryDirectory directory;
-  Estimator estimator(
-      replicate_model_fn(ModelFn(model), {.loss_reduction = LossReduction::kSum,
-                                          .devices = cpus(2),
-                                          .shared_entries = {"scale", "table"}}),
-      {.model_dir = directory.path(), .save_summary_steps = 0, .log_step_count_steps = 0});
-  const auto input = [] {
-    return Dataset::from_generator(
-        [] {
-          return [given = false]() mutable -> std::optional<Batch> {
-            if (std::exchange(given, true)) return std::nullopt;
-            return Batch{{{"scale", at::full({}, 2.0, at::kDouble)}, {"table", at::eye(7)}, {"x", column({.5, 1})}},
-                         column({1, 2})};
-          };
-        },
-        {.batched = true});
+  Estimator estimator(replicate_model_fn(ModelFn(model), {.loss_reduction = LossReduction::kSum,
+                                                          .devices = cpus(2),
+                                                          .shared_entries = {"scale", "table"}}),
+                      {.model_dir = directory.path(), .save_summary_steps = 0, .log_step_count_steps = 0});
+  const auto with_shared = [](const Batch& batch) {
+    Features features{{"scale", at::full({}, 2.0, at::kDouble)}, {"table", at::eye(7)}};
+    features.set("x", batch.features["x"]);
+    return Batch{features, batch.labels};
+  };
+  const auto input = [=] {
+    const Features features{{"x", column({.5, 1})}};
+    return Dataset::from_tensors(features, column({1, 2})).batch(2).map(with_shared);
   };
   CHECK(estimator.train(input).loss == 27);
   const EvalResult evaluated = estimator.evaluate(input);
@@ -326,13 +322,11 @@ TEST_CASE("replicate_model_fn: metrics are those of one device, whatever the tow
   };
   const auto model = [](const Features& features, const Labels&, ModeKeys, ModelContext&) {
     const at::Tensor& x = features.tensor();
-    return EstimatorSpec::eval(x.sum(), {{"mean", metrics::mean(x)},
-                                         {"plain", x.mean()},
-                                         {"largest", {std::make_shared<Largest>(), {x.max()}}}});
+    return EstimatorSpec::eval(
+        x.sum(),
+        {{"mean", metrics::mean(x)}, {"plain", x.mean()}, {"largest", {std::make_shared<Largest>(), {x.max()}}}});
   };
-  const auto input = [] {
-    return Dataset::from_tensors(doubles({1, 2, 3, 4, 40, 6, 7, 8, 9, 10, 11})).batch(7);
-  };
+  const auto input = [] { return Dataset::from_tensors(doubles({1, 2, 3, 4, 40, 6, 7, 8, 9, 10, 11})).batch(7); };
   for (const int count : {1, 2, 3, 5}) {
     const testing::TemporaryDirectory directory;
     Estimator estimator(towers(model, count), {.model_dir = directory.path()});
@@ -400,8 +394,8 @@ TEST_CASE("replicate_model_fn: a SUM loss depends on loss_reduction only under t
           "[towers][replicate][R3]") {
   const auto model = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
     const at::Tensor c = scalar_variable(ctx, "c", 10);
-    const at::Tensor loss = losses::absolute_difference(labels.tensor(), features.tensor() * c, ctx,
-                                                        {.reduction = LossReduction::kSum});
+    const at::Tensor loss =
+        losses::absolute_difference(labels.tensor(), features.tensor() * c, ctx, {.reduction = LossReduction::kSum});
     TowerOptimizer optimizer(GradientDescent({.learning_rate = 1.0}));
     return EstimatorSpec::train(loss, optimizer.minimize(loss, ctx));
   };
@@ -548,7 +542,9 @@ TEST_CASE("replicate_model_fn: a loss that is not a number names the step and th
   const at::Tensor good = column({1, 1, 1});
   const at::Tensor bad = column({1, 1, std::nan("")});
   const LogCatcher quiet;
-  CHECK_FAILS(estimator.train([&] { return Dataset::from_tensors(at::cat({good, bad}), at::cat({good, good})).batch(3); }),
+  CHECK_FAILS(estimator.train([&] {
+    return Dataset::from_tensors(at::cat({good, bad}), at::cat({good, good})).batch(3);
+  }),
               ErrorKind::kNanLoss, "the loss of step 2 is not a number in tower 2");
   CHECK(estimator.train([&] { return Dataset::from_tensors(good, good).batch(3); }).global_step == 2);
   CHECK(estimator.get_variable_value("c").item<double>() == 4);

@@ -128,8 +128,9 @@ TEST_CASE("split_batch names both entries and their rows when they differ", "[to
 
 TEST_CASE("split_batch refuses rows that do not divide, where they must, with both numbers", "[towers][split][R8]") {
   for (const auto& [rows, towers] : {std::pair<int64_t, int>{3, 2}, {5, 3}, {1, 2}}) {
-    const auto failed =
-        testing::failure_of([&, r = rows, t = towers] { split_batch(at::arange(r), Labels(), {t, true}); });
+    const auto failed = testing::failure_of([&, r = rows, t = towers] {
+      split_batch(at::arange(r), Labels(), {t, true});
+    });
     REQUIRE(failed.has_value());
     CHECK(failed->kind == ErrorKind::kInvalidArgument);
     CHECK_THAT(failed->message, Catch::Contains("batch size " + std::to_string(rows)));

@@ -47,9 +47,7 @@ class TowerRunner {
   EstimatorSpec eval(const Features& features, const Labels& labels) {
     return session_->run(features, labels, ModeKeys::kEval).spec;
   }
-  EstimatorSpec predict(const Features& features) {
-    return session_->run(features, Labels(), ModeKeys::kPredict).spec;
-  }
+  EstimatorSpec predict(const Features& features) { return session_->run(features, Labels(), ModeKeys::kPredict).spec; }
 
   at::Tensor value(const std::string& name) const {
     const Variable* variable = session_->store().find(name);

@@ -122,8 +122,7 @@ Outputs linear(const Model& model, const Features& features, const Labels& label
   if (mode == ModeKeys::kPredict) return outputs;
   const at::Tensor& weight = features["weight"];
   const at::Tensor& target = labels.tensor();
-  outputs.loss =
-      losses::mean_squared_error(target, prediction, ctx, {.weights = weight, .reduction = model.reduction});
+  outputs.loss = losses::mean_squared_error(target, prediction, ctx, {.weights = weight, .reduction = model.reduction});
   outputs.metrics = {
       {"average_loss", metrics::mean_squared_error(target, prediction, weight)},
       {"rmse", metrics::root_mean_squared_error(target, prediction, weight)},
@@ -168,8 +167,7 @@ at::Tensor weight_of(const Features& features) {
 Outputs classify(const Model& model, const at::Tensor& logits, const Features& features, const Labels& labels,
                  ModeKeys mode, ModelContext& ctx) {
   const at::Tensor class_ids = logits.argmax(1, /*keepdim=*/true);
-  Outputs outputs{
-      .predictions = {{"logits", logits}, {"probabilities", logits.softmax(1)}, {"class_ids", class_ids}}};
+  Outputs outputs{.predictions = {{"logits", logits}, {"probabilities", logits.softmax(1)}, {"class_ids", class_ids}}};
   if (mode == ModeKeys::kPredict) return outputs;
   const at::Tensor weight = weight_of(features);
   const at::Tensor row_weight = weight.defined() ? weight.squeeze(1) : weight;
@@ -197,8 +195,10 @@ Outputs dnn_binary(const Model& model, const Features& features, const Labels& l
   if (mode == ModeKeys::kPredict) return outputs;
   const at::Tensor weight = weight_of(features);
   const at::Tensor target = labels.tensor().to(at::kFloat);
-  outputs.loss = losses::sigmoid_cross_entropy(target, logits, ctx, {{.weights = weight, .reduction = model.reduction}});
-  const at::Tensor row_losses = at::binary_cross_entropy_with_logits(logits.detach(), target, {}, {}, at::Reduction::None);
+  outputs.loss =
+      losses::sigmoid_cross_entropy(target, logits, ctx, {{.weights = weight, .reduction = model.reduction}});
+  const at::Tensor row_losses =
+      at::binary_cross_entropy_with_logits(logits.detach(), target, {}, {}, at::Reduction::None);
   const auto area = [&](metrics::AucCurve curve) {
     return metrics::auc(target, logistic,
                         {.curve = curve, .summation = metrics::AucSummation::kTrapezoidal, .weights = weight});
@@ -233,8 +233,8 @@ at::Tensor embedded(const at::Tensor& table, const at::Tensor& categories, const
 
 Outputs integration(const Model& model, const Features& features, const Labels& labels, ModeKeys mode,
                     ModelContext& ctx) {
-  const at::Tensor table = model.variable(
-      ctx, "dnn/input_from_feature_columns/input_layer/categories_embedding/embedding_weights");
+  const at::Tensor table =
+      model.variable(ctx, "dnn/input_from_feature_columns/input_layer/categories_embedding/embedding_weights");
   const at::Tensor columns = embedded(table, features["categories"].reshape({-1}), model.vocabulary);
   const at::Tensor logits = network(model, ctx, at::cat({columns, features["x"]}, 1));
   return classify(model, logits, features, labels, mode, ctx);
@@ -257,7 +257,8 @@ class Watch : public SessionRunHook {
 };
 
 // Names of slots in TensorFlow's older checkpoints are VARIABLE/Adam and so on, below the network's scope.
-std::string slot_of(const std::string& name, const std::map<std::string, at::Tensor>& variables, const Optimizer& ours) {
+std::string slot_of(const std::string& name, const std::map<std::string, at::Tensor>& variables,
+                    const Optimizer& ours) {
   const std::map<std::string, std::string> slots{
       {"Momentum", "momentum"}, {"Adagrad", "accumulator"}, {"Adam", "m"}, {"Adam_1", "v"}};
   const size_t slash = name.rfind('/');
@@ -288,8 +289,8 @@ void check_slots(const Json& expected, const Estimator& estimator, const Model& 
       continue;
     }
     const at::Tensor slot = estimator.get_variable_value(slot_of(name, model.initial, model.optimizer));
-    // Gradients that nearly cancel are known to no better than a part of the largest of their array. (The original keeps
-    // Adam's beta powers as float32 products, which moves such entries of m by some 1e-4.)
+    // Gradients that nearly cancel are known to no better than a part of the largest of their array. (The original
+    // keeps Adam's beta powers as float32 products, which moves such entries of m by some 1e-4.)
     const double largest = to_tensor(value).abs().max().item<double>();
     testing::check_close(slot, value, kVariableRelative, kVariableAbsolute + kVariableRelative * largest);
   }

@@ -21,12 +21,12 @@ namespace {
 enum class Place {
   kNowhere,
   kAtOnce,
-  kBetweenLosses,      // the others wait for the second denominator
-  kBeforeGlobalSum,    // the others wait in it
+  kBetweenLosses,    // the others wait for the second denominator
+  kBeforeGlobalSum,  // the others wait in it
   kBackward,
   kAfterMinimize,
-  kReturnsNothing,     // a spec that does not validate
-  kSkipsOptimizer,     // towers that differ in their calls: found by the caller
+  kReturnsNothing,  // a spec that does not validate
+  kSkipsOptimizer,  // towers that differ in their calls: found by the caller
   kCount,
 };
 

@@ -7,9 +7,7 @@
 namespace belfry::internal {
 namespace {
 
-std::string described(const at::Tensor& tensor) {
-  return concat(tensor.scalar_type(), " and shape ", tensor.sizes());
-}
+std::string described(const at::Tensor& tensor) { return concat(tensor.scalar_type(), " and shape ", tensor.sizes()); }
 
 bool rows_fit(const at::Tensor& a, const at::Tensor& b) {
   return a.scalar_type() == b.scalar_type() && a.dim() == b.dim() && a.sizes().slice(1) == b.sizes().slice(1);
@@ -22,8 +20,8 @@ at::Tensor join(const std::string& name, const std::vector<at::Tensor>& parts) {
             "' is a scalar in a tower; towers are concatenated along the ",
             "batch, so that every prediction and export output needs a row for each example");
     if (!rows_fit(parts[i], parts[0])) {
-      fail(ErrorKind::kFailedPrecondition, "tower ", i, " has '", name, "' of ", described(parts[i]), " and tower 0 of ",
-           described(parts[0]), ": their rows do not fit together");
+      fail(ErrorKind::kFailedPrecondition, "tower ", i, " has '", name, "' of ", described(parts[i]),
+           " and tower 0 of ", described(parts[0]), ": their rows do not fit together");
     }
     moved.push_back(parts[i].to(parts[0].device()));
   }
