@@ -1,6 +1,8 @@
 // What the process has beside Belfry is as before after every call: the global generator, grad mode, thread counts.
 #include "tests/testing.h"
 
+#include <c10/core/InferenceMode.h>
+
 #include "core/error.h"
 #include "estimator/estimator.h"
 #include "estimator/losses/losses.h"
