@@ -1,13 +1,13 @@
 // A canned estimator from data to export: a deep network that reads handwritten digits.
 //
-//   data     examples/data/digits.csv: 1,797 images of 8 x 8 pixels (0 to 16) and the digit; the first 360 are held
-//   back command  build/release/examples/020_dnn_classifier --data examples/data/digits.csv
+//   data     examples/data/digits.csv: 1,797 images of 8 x 8 pixels (0 to 16) and the digit; 360 are held back
+//   command  build/release/examples/020_dnn_classifier --data examples/data/digits.csv
 //            --help lists what else may be said. The same command after a kill goes on from the last checkpoint; after
 //            the last step it trains no more. Another folder (--model_dir) starts anew.
 //   expect   progress; 0.97 or more of the held back digits read right; five of them; and the folder of the export,
-//   whose
-//            torchscript/model.pt is served by torch.jit.load without this program
+//            whose torchscript/model.pt is served by torch.jit.load without this program
 #include <belfry.h>
+#include <torch/types.h>
 
 #include <boost/program_options.hpp>
 
@@ -64,7 +64,7 @@ DNNClassifier make_classifier(const Settings& settings) {
                         .feature_columns = {pixels},
                         .n_classes = 10,
                         .optimizer = TowerOptimizer(Adam({.learning_rate = falling_rate})),
-                        .dropout = 0.3},
+                        .dropout = 0.4},
                        {.model_dir = settings.model_dir, .save_checkpoints_steps = 250, .log_step_count_steps = 250},
                        replicate({.devices = devices(settings.towers)}));
 }
