@@ -64,6 +64,7 @@
 #include "estimator/heads/multi_class_head.h"
 #include "estimator/heads/weight_column.h"
 #include "estimator/hooks/checkpoint_saver_hook.h"
+#include "estimator/hooks/logging_tensor_hook.h"
 #include "estimator/hooks/nan_tensor_hook.h"
 #include "estimator/hooks/second_or_step_timer.h"
 #include "estimator/hooks/step_counter_hook.h"

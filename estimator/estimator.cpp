@@ -26,6 +26,11 @@ std::string temporary_model_dir() {
   return pattern;
 }
 
+ModelFn checked(ModelFn model_fn) {
+  require(static_cast<bool>(model_fn), "Estimator: no model_fn was given");
+  return model_fn;
+}
+
 RunConfig checked(RunConfig config) {
   config.validate();
   if (config.model_dir.empty()) config.model_dir = temporary_model_dir();
@@ -36,19 +41,21 @@ void check_steps(const char* call, const char* option, const std::optional<int64
   require(steps.value_or(1) > 0, call, ": ", option, " is ", steps.value_or(0), "; more than 0 is wanted");
 }
 
+void check_input(const char* call, const InputFn& input_fn) {
+  require(static_cast<bool>(input_fn), call, ": no input_fn was given");
+}
+
 }  // namespace
 
 class Estimator::Impl {
  public:
   Impl(ModelFn model_fn, RunConfig config)
-      : model_fn_(std::move(model_fn)),
+      : model_fn_(checked(std::move(model_fn))),
         config_(std::make_shared<const RunConfig>(checked(std::move(config)))),
         checkpoints_(config_->model_dir,
                      {.keep_checkpoint_max = config_->keep_checkpoint_max,
                       .keep_checkpoint_every_n_hours = config_->keep_checkpoint_every_n_hours},
-                     config_->file_system()) {
-    require(static_cast<bool>(model_fn_), "Estimator: no model_fn was given");
-  }
+                     config_->file_system()) {}
 
   const ModelFn& model_fn() const { return model_fn_; }
   const RunConfig& config() const { return *config_; }
@@ -166,16 +173,19 @@ Estimator::Estimator(Estimator&&) noexcept = default;
 Estimator& Estimator::operator=(Estimator&&) noexcept = default;
 
 TrainResult Estimator::train(const InputFn& input_fn, const TrainOptions& options) {
+  check_input("train", input_fn);
   return impl_->train(input_fn, options);
 }
 
 EvalResult Estimator::evaluate(const InputFn& input_fn, const EvaluateOptions& options) {
+  check_input("evaluate", input_fn);
   check_steps("evaluate", "steps", options.steps);
   const auto session = impl_->inference(options.checkpoint_path);
   return internal::evaluate(*session, config(), input_fn, options, eval_dir(options.name), impl_->inference_prefix());
 }
 
 PredictRange Estimator::predict(const InputFn& input_fn, const PredictOptions& options) {
+  check_input("predict", input_fn);
   return PredictRange(internal::make_prediction_source(impl_->inference(options.checkpoint_path),
                                                        impl_->shared_config(), input_fn, options));
 }

@@ -49,10 +49,8 @@ struct EstimatorSpec {
   Hooks training_chief_hooks;
   Hooks evaluation_hooks;
   Hooks prediction_hooks;
-  // The loss of each tower before it is weighted, for messages, and the rows of the batch, where entries that all
-  // towers share do not count; filled by replicate_model_fn.
+  // The loss of each tower before it is weighted, for messages; filled by replicate_model_fn.
   std::vector<at::Tensor> tower_losses;
-  std::optional<int64_t> rows;
 
   // `loss` is a scalar, or of shape [1] and made one.
   static EstimatorSpec train(const at::Tensor& loss, TrainOp train_op, SpecExtras extras = {});

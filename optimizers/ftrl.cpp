@@ -36,9 +36,9 @@ class FtrlRule : public UpdateRule {
     const at::Tensor before = raised(accumulator);
     accumulator.addcmul_(gradient, gradient);
     const at::Tensor after = raised(accumulator);
-    linear.add_(gradient);
-    linear.add_(value, 2 * options_.l2_shrinkage_regularization_strength);
-    linear.sub_((after - before).div_(rate).mul_(value));
+    // In TensorFlow's order: the second term is large, and what it leaves of the others depends on it.
+    const at::Tensor shrunk = gradient.add(value, 2 * options_.l2_shrinkage_regularization_strength);
+    linear.add_(shrunk.sub((after - before).div_(rate).mul_(value)));
     const double l1 = options_.l1_regularization_strength;
     const double l2 = options_.l2_regularization_strength + options_.beta / (2 * rate);
     const at::Tensor moved = (linear.sign() * l1 - linear) / (after / rate + 2 * l2);

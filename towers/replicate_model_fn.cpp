@@ -56,9 +56,7 @@ class ReplicatedModelFn {
     ctx.replicas().use(devices_);
     if (devices_.size() == 1) {
       const at::Device device = devices_[0].device;
-      EstimatorSpec spec = model_fn_(on_device(features, device), on_device(labels, device), mode, ctx);
-      if (!options_.shared_entries.empty()) spec.rows = own_rows(features);
-      return spec;
+      return model_fn_(on_device(features, device), on_device(labels, device), mode, ctx);
     }
     const std::vector<internal::TowerBatch> batches = split(features, labels);
     const int active = static_cast<int>(batches.size());
@@ -79,15 +77,6 @@ class ReplicatedModelFn {
 
  private:
   bool is_exact() const { return options_.weighting == TowerWeighting::kExact; }
-
-  // The rows of the first entry that is not shared.
-  std::optional<int64_t> own_rows(const Features& features) const {
-    const auto& shared = options_.shared_entries;
-    for (const auto& [name, value] : features) {
-      if (value.dim() > 0 && std::find(shared.begin(), shared.end(), name) == shared.end()) return value.rows();
-    }
-    return std::nullopt;
-  }
 
   std::vector<internal::TowerBatch> split(const Features& features, const Labels& labels) const {
     return internal::split_batch(features, labels,

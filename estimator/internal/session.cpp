@@ -38,9 +38,10 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more" : text;
 }
 
-// Of the first entry that has any: scalars are the same for all rows.
-int64_t first_rows(const Features& features) {
-  for (const auto& [name, value] : features) {
+// Of the first entry that has any. Labels are asked first: among the features there may be some, scalars too, that are
+// the same for all rows and all towers.
+int64_t rows_of(const TensorDict& dict) {
+  for (const auto& [name, value] : dict) {
     if (value.dim() > 0) return value.rows();
   }
   return 0;
@@ -109,14 +110,13 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
   if (broken_) fail(ErrorKind::kFailedPrecondition, "this session's last commit failed: it has to be restored");
   replicas_.begin_step();
   SessionStep step;
-  step.rows = first_rows(features);
+  step.rows = rows_of(labels.empty() ? features : labels);
   StepContext::Options options;
   options.training = mode == ModeKeys::kTrain;
   step.context = std::make_unique<ModelContext>(replicas_, 0, mode, config_, options);
   if (exporting) step.context->set_exporting();
   try {
     step.spec = call_model_fn(*step.context, features, labels, mode);
-    step.rows = step.spec.rows.value_or(step.rows);
     for (const StepContext* part : step.context->steps()) part->replica().check_after_step();
     if (mode != ModeKeys::kTrain) check_restored();
   } catch (...) {

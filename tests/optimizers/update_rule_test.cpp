@@ -9,7 +9,7 @@ using belfry::StepContext;
 using belfry::UpdateArguments;
 using belfry::UpdateGrain;
 using belfry::UpdateLists;
-using belfry_test::Training;
+using belfry::testing::Training;
 
 namespace {
 

@@ -1,5 +1,7 @@
 #include "towers/internal/merge_specs.h"
 
+#include <optional>
+
 #include "estimator/metrics/means.h"
 #include "tests/testing.h"
 #include "tests/towers/abs_model.h"
@@ -131,7 +133,7 @@ ExportOutput classification(std::optional<at::Tensor> scores, std::optional<at::
 }
 
 ExportOutputs merged_outputs(const ExportOutput& first, const ExportOutput& second) {
-  return merge_exports({{{"out", first}}, {{"out", second}}});
+  return merge_exports({ExportOutputs{{"out", first}}, ExportOutputs{{"out", second}}});
 }
 
 const at::Tensor kScores0 = column({.1});
@@ -181,9 +183,9 @@ TEST_CASE("merge_exports names the tower and the signature that differ", "[tower
   const ExportOutput regression = RegressionOutput{kScores0};
   const ExportOutput predict = PredictOutput{{{"a", kScores0}}};
   CHECK_FAILS(merged_outputs(regression, predict), ErrorKind::kFailedPrecondition, "tower 1 has predict export output");
-  CHECK_FAILS(merge_exports({{{"out", regression}}, {}}), ErrorKind::kFailedPrecondition,
+  CHECK_FAILS(merge_exports({ExportOutputs{{"out", regression}}, ExportOutputs()}), ErrorKind::kFailedPrecondition,
               "tower 1 has no export output 'out'");
-  CHECK_FAILS(merge_exports({{{"out", regression}}, {{"out", regression}, {"more", regression}}}),
+  CHECK_FAILS(merge_exports({ExportOutputs{{"out", regression}}, ExportOutputs{{"out", regression}, {"more", regression}}}),
               ErrorKind::kFailedPrecondition, "tower 1 has the export output 'more'");
 }
 

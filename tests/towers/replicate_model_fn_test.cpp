@@ -1,7 +1,11 @@
 #include "towers/replicate_model_fn.h"
 
 #include <atomic>
+#include <chrono>
+#include <cmath>
+#include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "core/log.h"

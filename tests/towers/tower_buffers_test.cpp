@@ -5,6 +5,9 @@
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
+#include <atomic>
+#include <functional>
+
 #include "tests/towers/abs_model.h"
 
 namespace belfry {
@@ -48,7 +51,7 @@ ModelFn norm_model(int extra_calls_of_tower_1 = 0, std::function<void(ModelConte
 }
 
 TowerRunner runner_of(ModelFn model_fn, int count) {
-  return TowerRunner(replicate_model_fn(std::move(model_fn), {.devices = cpus(count)}));
+  return TowerRunner(replicate_model_fn(std::move(model_fn), {.devices = cpus(count), .min_rows_per_tower = 2}));
 }
 
 TEST_CASE("towers: running statistics move once a step, whatever the number of towers", "[towers][buffers]") {
@@ -71,8 +74,14 @@ TEST_CASE("towers: running statistics are averaged by rows", "[towers][buffers]"
 
 TEST_CASE("towers: idle towers go on with the statistics of the others", "[towers][buffers]") {
   TowerRunner three = runner_of(norm_model(), 3);
-  for (int step = 0; step < 3; ++step) three.train(column({1, 2, 3, 4}).narrow(0, 0, step == 1 ? 2 : 4), Labels());
+  const at::Tensor x = column({1, 2, 3, 4, 5, 6});
+  three.train(x, Labels());
+  CHECK(three.value("norm/mean").item<double>() == Approx(0.35));
+  three.train(x.narrow(0, 0, 2), Labels());
+  CHECK(three.value("norm/mean").item<double>() == Approx(0.9 * 0.35 + 0.15));
+  three.train(x, Labels());
   CHECK(three.value("norm/calls").item<int64_t>() == 3);
+  CHECK(three.value("norm/mean").item<double>() == Approx(0.9 * (0.9 * 0.35 + 0.15) + 0.35));
 }
 
 TEST_CASE("towers: a step that fails leaves the buffers as they were", "[towers][buffers][failure]") {

@@ -81,11 +81,9 @@ EstimatorSpec merge_specs(std::vector<TowerResult> towers) {
   EstimatorSpec merged = towers[0].spec;
   if (merged.loss.defined()) merged.loss = merge_losses(towers);
   merged.eval_metric_ops = merge_metrics(towers);
-  merged.rows = 0;
   std::vector<Predictions> predictions;
   std::vector<ExportOutputs> exports;
   for (TowerResult& tower : towers) {
-    *merged.rows += tower.rows;
     if (tower.spec.loss.defined()) merged.tower_losses.push_back(tower.spec.loss.detach());
     predictions.push_back(std::move(tower.spec.predictions));
     exports.push_back(std::move(tower.spec.export_outputs));

@@ -59,7 +59,9 @@ void check_variables(const Estimator& estimator, const Json& expected) {
     // Keras's optimizers save their settings, which are scalars.
     if (name.starts_with("training/") && !value.is_array()) continue;
     INFO("variable " << name);
-    check_close(estimator.get_variable_value(name).to(at::kDouble), value);
+    // Ftrl's "linear" is what is left of numbers about 1 / learning_rate = 1000 times as large, in float32.
+    const double absolute = name.ends_with("/linear") ? 1e-4 : 1e-6;
+    check_close(estimator.get_variable_value(name).to(at::kDouble), value, 1e-5, absolute);
   }
 }
 

@@ -1,0 +1,53 @@
+#include <torch/script.h>
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include "tests/testing.h"
+
+#include "core/error.h"
+#include "failure.h"
+#include "linear_model.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace belfry;
+using namespace belfry::testing;
+using Catch::Contains;
+
+namespace {
+
+ServingInputReceiverFn receiver() { return build_raw_serving_input_receiver_fn({{"x", {.shape = {-1}}}}); }
+
+}  // namespace
+
+TEST_CASE("an export predicts what its Estimator predicts", "[estimator][E12]") {
+  const TemporaryDirectory dir;
+  RunConfig config = quiet(dir.file("model"));
+  config.save_checkpoints_steps = 2;
+  Estimator estimator(linear_model_fn, config);
+  estimator.train(line(), {.steps = 4});
+  const Features features = line_features(7);
+  const auto served = [&](const ExportOptions& options) {
+    const ExportResult result = estimator.export_saved_model(dir.file("exports"), receiver(), options);
+    CHECK(result.path.rfind(dir.file("exports") + "/", 0) == 0);
+    torch::jit::Module module = torch::jit::load(result.path + "/torchscript/model.pt");
+    const torch::NoGradGuard no_grad;
+    return module.forward({features["x"]}).toTuple()->elements()[0].toTensor();
+  };
+  const bool newest = GENERATE(true, false);
+  std::optional<std::string> checkpoint;
+  if (!newest) checkpoint = dir.file("model/model.ckpt-2");
+  const at::Tensor y = estimator.predict(features, {.checkpoint_path = checkpoint})["y"];
+  CHECK(torch::allclose(served({.checkpoint_path = checkpoint}), y));
+  CHECK(estimator.train(line(), {.steps = 1}).global_step == 5);
+}
+
+TEST_CASE("there is no export without a checkpoint or a receiver", "[estimator][E12]") {
+  const TemporaryDirectory dir;
+  Estimator estimator(linear_model_fn, quiet(dir.file("model")));
+  const Failure none = failure([&] { estimator.export_saved_model(dir.file("exports"), receiver()); });
+  CHECK(none.kind == ErrorKind::kFailedPrecondition);
+  CHECK_THAT(none.message, Contains("no checkpoint") && Contains(dir.file("model")));
+  estimator.train(line(), {.steps = 1});
+  CHECK_THROWS_WITH(estimator.export_saved_model(dir.file("exports"), nullptr), Contains("serving_input_receiver_fn"));
+  CHECK_FALSE(posix_file_system().exists(dir.file("exports")));
+}

@@ -1,0 +1,139 @@
+// Interrupted trainings end with the bits of an uninterrupted one. BELFRY_RESUME_KILLS sets how many kills there are
+// for each number of towers (10 when it is not set); BELFRY_RESUME_SEED repeats their moments.
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): SIGKILL
+
+#include <chrono>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "tests/testing.h"
+
+#include "checkpoint/checkpoint_manager.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "child_process.h"
+#include "core/file_system.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace belfry;
+using namespace belfry::testing;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr int kMaxSteps = 700;  // twelve passes over the data
+
+std::vector<std::string> command(const std::string& directory, int towers, int checkpoint_steps = 7) {
+  return {BELFRY_RESUME_PROGRAM,           BELFRY_DIGITS, directory, std::to_string(towers), std::to_string(kMaxSteps),
+          std::to_string(checkpoint_steps)};
+}
+
+int64_t number_from(const char* variable, int64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::stoll(text) : otherwise;
+}
+
+// Every entry of both newest checkpoints, position of the input included, bit for bit.
+void check_same_bits(const std::string& directory, const std::string& expected_directory) {
+  const CheckpointReader got(CheckpointManager(directory).latest().prefix.value());
+  const CheckpointReader expected(CheckpointManager(expected_directory).latest().prefix.value());
+  REQUIRE(got.variables().size() == expected.variables().size());
+  for (const CheckpointVariable& variable : expected.variables()) {
+    INFO(variable.name);
+    REQUIRE(got.contains(variable.name));
+    if (variable.is_strings) {
+      CHECK(got.strings(variable.name) == expected.strings(variable.name));
+    } else {
+      CHECK(torch::equal(got.tensor(variable.name), expected.tensor(variable.name)));
+    }
+  }
+  CHECK(got.tensor("global_step").item<int64_t>() == kMaxSteps);
+  CHECK(got.contains("net/norm/running_mean"));
+  CHECK(got.contains("training/Adam/net/hidden/weight/m"));
+}
+
+// One uninterrupted run, and how long it took.
+struct Reference {
+  explicit Reference(int towers) {
+    const auto begin = Clock::now();
+    REQUIRE(ChildProcess(command(dir.path(), towers)).wait().code == 0);
+    duration = Clock::now() - begin;
+  }
+  TemporaryDirectory dir;
+  Clock::duration duration = {};
+};
+
+// Kills it after a random part of the time that a whole run takes. False when the run ended before.
+bool killed_at_random(ChildProcess& child, const Reference& reference, std::mt19937_64& random) {
+  const double part = std::uniform_real_distribution<double>(0, 1)(random);
+  std::this_thread::sleep_for(std::chrono::duration_cast<Clock::duration>(reference.duration * part));
+  child.send(SIGKILL);
+  const ExitStatus status = child.wait();
+  if (status.signal == 0) REQUIRE(status.code == 0);
+  return status.signal != 0;
+}
+
+bool wait_for_checkpoint(ChildProcess& child, const std::string& directory) {
+  while (child.running()) {
+    if (posix_file_system().exists(join_path(directory, "checkpoint"))) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a training that is killed again and again ends with the bits of one that was not", "[resume][E3][E4]") {
+  const int towers = GENERATE(1, 2);
+  const auto seed = static_cast<uint64_t>(number_from("BELFRY_RESUME_SEED", std::random_device()()));
+  CAPTURE(towers, seed);
+  const Reference reference(towers);
+  std::mt19937_64 random(seed);
+  int64_t left = number_from("BELFRY_RESUME_KILLS", 10);
+  while (left > 0) {  // until its kills are used up, with a new directory whenever a run gets to its end
+    const TemporaryDirectory dir;
+    bool finished = false;
+    while (!finished && left > 0) {
+      ChildProcess child(command(dir.path(), towers));
+      if (killed_at_random(child, reference, random)) {
+        --left;
+      } else {
+        finished = true;
+      }
+    }
+    if (!finished) REQUIRE(ChildProcess(command(dir.path(), towers)).wait().code == 0);
+    check_same_bits(dir.path(), reference.dir.path());
+  }
+}
+
+TEST_CASE("SIGINT and SIGTERM save, end the program cleanly, and the training goes on with the same bits",
+          "[resume][E3][E4]") {
+  const int towers = GENERATE(1, 2);
+  const Reference reference(towers);
+  const TemporaryDirectory dir;
+  CheckpointManager checkpoints(dir.path());
+  int64_t step = 0;
+  for (const int signal : {SIGINT, SIGTERM}) {
+    CAPTURE(towers, signal, step);
+    // No interval passes: what is saved is saved for the signal's sake.
+    ChildProcess child(command(dir.path(), towers, 100 * kMaxSteps));
+    if (step == 0) {
+      REQUIRE(wait_for_checkpoint(child, dir.path()));
+    } else {
+      std::this_thread::sleep_for(reference.duration / 2);
+    }
+    child.send(signal);
+    const ExitStatus status = child.wait();
+    if (status.signal != 0 && step > 0) continue;  // it came before train() was called
+    REQUIRE(status.signal == 0);
+    if (status.code == 0) break;  // it came after the last step
+    REQUIRE(status.code == 3);
+    const std::string newest = checkpoints.latest().prefix.value();
+    CHECK(*checkpoint_step(newest) > step);
+    step = *checkpoint_step(newest);
+    CHECK_FALSE(CheckpointReader(newest).tensor("belfry/input/finished").item<bool>());
+  }
+  CHECK(step > 0);
+  REQUIRE(ChildProcess(command(dir.path(), towers)).wait().code == 0);
+  check_same_bits(dir.path(), reference.dir.path());
+}
