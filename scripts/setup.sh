@@ -4,7 +4,9 @@
 set -euo pipefail
 
 torch_version=2.11.0
-packages=(g++ cmake ninja-build ccache protobuf-compiler libprotobuf-dev catch2 python3-pip libleveldb-dev libisal-dev libfarmhash-dev libboost-program-options-dev nlohmann-json3-dev libbenchmark-dev)
+packages=(g++ cmake ninja-build ccache python3-pip ca-certificates
+  protobuf-compiler libprotobuf-dev libleveldb-dev libisal-dev libfarmhash-dev nlohmann-json3-dev
+  libboost-program-options-dev libbenchmark-dev catch2)
 gpu=auto
 for argument in "$@"; do
   case $argument in
@@ -15,12 +17,17 @@ for argument in "$@"; do
 done
 
 missing_packages() {
+  export LC_ALL=C
   dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null | awk '$2 == "installed" {print $1}' |
     sort -u | comm -13 - <(printf '%s\n' "${packages[@]}" | sort -u)
 }
 
 install_packages() {
   local missing as_root=()
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "setup: not a Debian or Ubuntu. Nothing is installed; these have to be there (Debian's names): ${packages[*]}" >&2
+    return 0
+  fi
   mapfile -t missing < <(missing_packages)
   [ ${#missing[@]} -gt 0 ] || return 0
   if [ "$(id -u)" != 0 ]; then
@@ -32,9 +39,18 @@ install_packages() {
     as_root=(sudo)
   fi
   echo "setup: installing ${missing[*]}"
-  export DEBIAN_FRONTEND=noninteractive
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+# Ubuntu 24.04 and Debian 13 have Catch2 3 only. All else builds there: quickstart.sh, or cmake with -DBELFRY_TESTS=OFF.
+check_catch() {
+  local version
+  version=$(dpkg-query -W -f '${Version}' catch2 2>/dev/null) || return 0
+  case $version in
+    2.*) ;;
+    *) echo "setup: Catch2 here is $version; the tests need 2.13 (Debian 12 and Ubuntu 22.04 have it), and CMake will refuse to build them" >&2 ;;
+  esac
 }
 
 has_gpu_driver() { [ -e /proc/driver/nvidia/version ] || [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; }
@@ -70,6 +86,7 @@ install_libtorch() {
 
 cd "$(dirname "$0")/.."
 install_packages
+check_catch
 [ $gpu = auto ] && { has_gpu_driver && gpu=yes || gpu=no; }
 [ $gpu = yes ] && with_cuda=ON || with_cuda=OFF
 libtorch_found $with_cuda || install_libtorch $with_cuda
