@@ -1,6 +1,7 @@
 // What the process has beside Belfry is as before after every call: the global generator, grad mode, thread counts.
 #include "tests/testing.h"
 
+#include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 
 #include "core/error.h"
