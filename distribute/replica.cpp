@@ -239,6 +239,11 @@ void Replica::check_after_step() {
   }
 }
 
+bool Replica::leaves_written() const {
+  return std::any_of(sorted_.begin(), sorted_.end(),
+                     [](const Leaf* leaf) { return leaf->tensor._version() != leaf->tensor_version; });
+}
+
 void Replica::bump_leaves() {
   for (Leaf* leaf : sorted_) {
     if (leaf->variable_version == leaf->variable->version()) continue;

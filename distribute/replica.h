@@ -82,6 +82,8 @@ class Replica {
   // After a model_fn: kFailedPrecondition, naming variable and module, when a leaf was written to directly or when a
   // module got a parameter that was not there when it was adopted.
   void check_after_step();
+  // Whether a leaf was written to since begin_step().
+  bool leaves_written() const;
   // After variables were written: a graph that was recorded before fails instead of giving wrong gradients.
   void bump_leaves();
   // Buffers back to the variables' values.

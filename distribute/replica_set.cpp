@@ -123,6 +123,10 @@ void ReplicaSet::roll_back() {
   for (const auto& replica : replicas_) replica->reset_buffers();
 }
 
+bool ReplicaSet::leaves_written() const {
+  return std::any_of(replicas_.begin(), replicas_.end(), [](const auto& replica) { return replica->leaves_written(); });
+}
+
 void ReplicaSet::bump_leaves() {
   for (const auto& replica : replicas_) replica->bump_leaves();
 }

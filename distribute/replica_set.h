@@ -42,6 +42,8 @@ class ReplicaSet {
   void commit(const std::vector<const StepContext*>& steps);
   // Undoes what the forward passes did to buffers.
   void roll_back();
+  // Whether a replica's forward pass wrote into a variable since begin_step().
+  bool leaves_written() const;
   // After variables were written; see Replica::bump_leaves.
   void bump_leaves();
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/hash64.h"
 #include "distribute/rendezvous.h"
 
 namespace belfry {
@@ -46,6 +47,12 @@ StepContext::StepContext(Replica& replica, Options options)
 }
 
 StepContext::~StepContext() = default;
+
+uint64_t StepContext::random_seed() const {
+  uint64_t seed = hash64_combine(store().seed(), static_cast<uint64_t>(global_step_));
+  if (options_.batch_number > 0) seed = hash64_combine(seed, static_cast<uint64_t>(options_.batch_number));
+  return hash64_combine(seed, static_cast<uint64_t>(tower_index()));
+}
 
 StepContext* StepContext::current() { return current_context; }
 

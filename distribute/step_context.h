@@ -30,6 +30,8 @@ class StepContext {
     Rendezvous* rendezvous = nullptr;  // wanted when replica_count > 1
     LossPolicy loss_policy = {};
     bool training = false;
+    // Of an evaluation or prediction, from 0, so that its batches draw different random numbers.
+    int64_t batch_number = 0;
     // Under replicate_model_fn with several devices every optimizer has to be a TowerOptimizer.
     bool tower_optimizer_wanted = false;
     // Whether compute_gradients gives every replica the combined gradients.
@@ -53,6 +55,9 @@ class StepContext {
   // Steps that were committed before this one.
   int64_t global_step() const { return global_step_; }
   bool training() const { return options_.training; }
+  int64_t batch_number() const { return options_.batch_number; }
+  // What this replica's random operations are seeded with: of the store's seed, the step, the batch and the tower.
+  uint64_t random_seed() const;
   const LossPolicy& loss_policy() const { return options_.loss_policy; }
   bool tower_optimizer_wanted() const { return options_.tower_optimizer_wanted; }
   bool combines_gradients() const { return options_.combine_gradients && tower_count() > 1; }

@@ -169,9 +169,13 @@ bool VariableStore::was_restored(const std::string& name) const {
 }
 
 TensorDict VariableStore::snapshot() const {
-  TensorDict values;
-  for (const Variable* variable : variables()) values.set(variable->name(), own_copy(variable->value(), at::kCPU));
-  return values;
+  std::map<std::string, at::Tensor> values;
+  for (const Variable* variable : variables()) values[variable->name()] = own_copy(variable->value(), at::kCPU);
+  const std::lock_guard lock(state_->mutex);
+  values.insert(state_->waiting.begin(), state_->waiting.end());
+  TensorDict snapshot;
+  for (const auto& [name, value] : values) snapshot.set(name, value);
+  return snapshot;
 }
 
 }  // namespace belfry

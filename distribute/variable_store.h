@@ -61,7 +61,8 @@ class VariableStore {
   // Whether a value of that name came with the last restore().
   bool was_restored(const std::string& name) const;
 
-  // Copies of all values, sorted by name, on the CPU. Restored values that nobody asked for are not among them.
+  // Copies of all values, sorted by name, on the CPU. Restored values that nobody has asked for yet are among them: a
+  // part of the model that only some steps use must not lose its state.
   TensorDict snapshot() const;
 
  private:

@@ -93,14 +93,19 @@ class Estimator::Impl {
   std::shared_ptr<internal::Session> fresh(const std::optional<std::string>& checkpoint) const {
     const std::string prefix = checkpoint ? *checkpoint : latest().value_or("");
     auto session = std::make_shared<internal::Session>(model_fn_, *config_);
-    if (!prefix.empty()) session->restore(prefix);
+    if (prefix.empty()) {
+      log_warning("there is no checkpoint in ", config_->model_dir, ": the model has its initial values");
+    } else {
+      session->restore(prefix);
+    }
     return session;
   }
 
   // What evaluate and predict work in: kept while the checkpoint is the same and nobody else holds it.
   std::shared_ptr<internal::Session> inference(const std::optional<std::string>& checkpoint) {
     const std::string mark = checkpoint ? *checkpoint : newest_mark();
-    if (inference_ && inference_.use_count() == 1 && inference_mark_ == mark && !mark.empty()) return inference_;
+    const bool idle = inference_ && inference_.use_count() == 1 && !inference_->broken();
+    if (idle && inference_mark_ == mark && !mark.empty()) return inference_;
     const std::string prefix = checkpoint ? *checkpoint : latest().value_or("");
     inference_ = fresh(prefix.empty() ? std::nullopt : std::optional(prefix));
     inference_prefix_ = prefix;
@@ -135,14 +140,13 @@ class Estimator::Impl {
     const bool saved_elsewhere = !training_prefix_.empty() && newest != training_prefix_;
     if (training_ && !training_->broken() && !saved_elsewhere) return;
     if (training_ && training_->broken()) {
-      log_warning("the last commit failed: training goes on from ", newest.value_or("initial values"));
+      log_warning("the last step failed in the middle of writing variables: training goes on from ",
+                  newest.value_or("initial values"));
     }
-    training_ = std::make_unique<internal::Session>(model_fn_, *config_);
-    training_prefix_.clear();
-    if (newest) {
-      training_->restore(*newest);
-      training_prefix_ = *newest;
-    }
+    auto session = std::make_unique<internal::Session>(model_fn_, *config_);
+    if (newest) session->restore(*newest);
+    training_ = std::move(session);
+    training_prefix_ = newest.value_or("");
   }
 
   TrainResult already_there(int64_t step, int64_t max_steps) {
@@ -192,6 +196,7 @@ PredictRange Estimator::predict(const InputFn& input_fn, const PredictOptions& o
 
 Predictions Estimator::predict(const Features& features, const PredictOptions& options) {
   const auto session = impl_->inference(options.checkpoint_path);
+  session->restart_batches();
   internal::PredictionHooks hooks(config(), session->store(), options.hooks);
   RunContext context(session->store().global_step());
   Predictions predictions = internal::predict_batch(*session, features, options.predict_keys, hooks, context);

@@ -15,7 +15,7 @@ enum class StopReason {
   kMaxSteps,     // global_step reached .max_steps, perhaps before this call
   kInputEnded,   // the input has no more batches
   kHook,         // a hook asked for it; detail has its words
-  kInterrupted,  // SIGINT or SIGTERM; the same call goes on from here
+  kInterrupted,  // SIGINT or SIGTERM; the same call, with .max_steps, goes on from here
 };
 
 // "steps reached" and so on.

@@ -25,7 +25,8 @@ struct RunConfig {
   double keep_checkpoint_every_n_hours = 10000;
   // Whether a loss that is not a number ends training with ErrorKind::kNanLoss before it reaches a variable.
   bool check_numerics = true;
-  // Whether SIGINT and SIGTERM end train() after the step at hand, with a checkpoint from which the same call goes on.
+  // Whether SIGINT and SIGTERM end train() after the step at hand, with a checkpoint from which the same call (with
+  // .max_steps) goes on.
   bool handle_signals = true;
 
   // --- Cost ---

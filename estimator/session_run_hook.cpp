@@ -2,10 +2,18 @@
 
 #include <utility>
 
+#include "core/error.h"
+
 namespace belfry {
 
 void RunContext::request_stop(std::string reason) {
-  if (stop_reason_.empty()) stop_reason_ = std::move(reason);
+  if (std::exchange(stop_requested_, true)) return;
+  stop_reason_ = std::move(reason);
+}
+
+const EstimatorSpec& RunContext::spec() const {
+  if (!spec_) fail(ErrorKind::kFailedPrecondition, "RunContext::spec: the model_fn has not run yet in this step");
+  return *spec_;
 }
 
 void RunContext::set_spec(const EstimatorSpec* spec, double loss) {

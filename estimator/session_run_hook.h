@@ -34,13 +34,14 @@ class RunContext {
   // Rows of the batch.
   int64_t rows() const { return rows_; }
   // Loss, predictions and metrics as of one device; from before_apply on.
-  const EstimatorSpec& spec() const { return *spec_; }
+  // kFailedPrecondition in before_run.
+  const EstimatorSpec& spec() const;
   // The loss as a number; from before_apply on, in training and evaluation.
   double loss() const { return loss_; }
 
   // Ends the loop after this step.
   void request_stop(std::string reason = "a hook asked for it");
-  bool stop_requested() const { return !stop_reason_.empty(); }
+  bool stop_requested() const { return stop_requested_; }
   const std::string& stop_reason() const { return stop_reason_; }
   // In before_apply: this step's updates are thrown away and the step is not counted.
   void veto() { vetoed_ = true; }
@@ -57,6 +58,7 @@ class RunContext {
   const EstimatorSpec* spec_ = nullptr;
   double loss_ = 0;
   std::string stop_reason_;
+  bool stop_requested_ = false;
   bool vetoed_ = false;
 };
 

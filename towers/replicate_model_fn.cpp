@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/hash64.h"
 #include "core/log.h"
 #include "distribute/random_scope.h"
 #include "optimizers/optimizer.h"
@@ -63,7 +62,7 @@ class ReplicatedModelFn {
     ReplicaGroup& group = ctx.replicas().group();
     std::vector<ModelContext*> contexts;
     for (int i = 0; i < active; ++i) {
-      contexts.push_back(&ctx.make_tower(i, tower_options(batches, i, mode, group.rendezvous())));
+      contexts.push_back(&ctx.make_tower(i, tower_options(batches, i, mode, ctx.batch_number(), group.rendezvous())));
     }
     std::vector<internal::TowerResult> results(batches.size());
     group.run(active, [&](int i) {
@@ -87,7 +86,7 @@ class ReplicatedModelFn {
   }
 
   StepContext::Options tower_options(const std::vector<internal::TowerBatch>& batches, int tower, ModeKeys mode,
-                                     Rendezvous& rendezvous) const {
+                                     int64_t batch_number, Rendezvous& rendezvous) const {
     int64_t rows = 0;
     for (const internal::TowerBatch& batch : batches) rows += batch.rows;
     const auto share = static_cast<double>(batches[static_cast<size_t>(tower)].rows);
@@ -99,6 +98,7 @@ class ReplicatedModelFn {
     options.loss_policy.exact = is_exact();
     const double mean = is_exact() ? options.loss_policy.row_weight : 1.0 / static_cast<double>(devices_.size());
     options.loss_policy.contribution = sum ? 1.0 : mean;
+    options.batch_number = batch_number;
     options.training = mode == ModeKeys::kTrain;
     options.tower_optimizer_wanted = true;
     options.combine_gradients = is_exact();
@@ -108,8 +108,7 @@ class ReplicatedModelFn {
   EstimatorSpec run_tower(const internal::TowerBatch& batch, ModeKeys mode, ModelContext& ctx,
                           Rendezvous& rendezvous) const {
     const StepScope scope(ctx);
-    const uint64_t step_seed = hash64_combine(ctx.store().seed(), static_cast<uint64_t>(ctx.global_step()));
-    const RandomScope random(hash64_combine(step_seed, static_cast<uint64_t>(ctx.tower_index())));
+    const RandomScope random(ctx.random_seed());
     EstimatorSpec spec =
         model_fn_(on_device(batch.features, ctx.device()), on_device(batch.labels, ctx.device()), mode, ctx);
     spec.validate();

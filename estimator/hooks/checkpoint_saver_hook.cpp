@@ -1,5 +1,8 @@
 #include "estimator/hooks/checkpoint_saver_hook.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/error.h"
 
 namespace belfry {
@@ -7,15 +10,27 @@ namespace belfry {
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverOptions options)
     : options_(std::move(options)), timer_(options_.save_steps, options_.save_secs) {}
 
-void CheckpointSaverHook::add_listener(std::shared_ptr<CheckpointSaverListener> listener) {
-  require(listener != nullptr, "CheckpointSaverHook: the listener is absent");
-  options_.listeners.push_back(std::move(listener));
+void CheckpointSaverHook::set_call_listeners(std::vector<std::shared_ptr<CheckpointSaverListener>> listeners) {
+  const bool all_there = std::all_of(listeners.begin(), listeners.end(), [](const auto& l) { return l != nullptr; });
+  require(all_there, "CheckpointSaverHook: a listener is absent");
+  call_listeners_ = std::move(listeners);
+}
+
+void CheckpointSaverHook::detach() {
+  call_listeners_.clear();
+  save_ = nullptr;
+}
+
+template <class Call>
+void CheckpointSaverHook::for_each_listener(const Call& call) const {
+  for (const auto& listener : options_.listeners) call(*listener);
+  for (const auto& listener : call_listeners_) call(*listener);
 }
 
 void CheckpointSaverHook::begin(HookSession& session) {
   save_ = session.save_checkpoint;
   timer_.update_last_triggered(session.store.global_step());
-  for (const auto& listener : options_.listeners) listener->begin();
+  for_each_listener([](CheckpointSaverListener& listener) { listener.begin(); });
 }
 
 void CheckpointSaverHook::after_run(RunContext& context) {
@@ -24,15 +39,16 @@ void CheckpointSaverHook::after_run(RunContext& context) {
 }
 
 void CheckpointSaverHook::end(HookSession& session) {
-  for (const auto& listener : options_.listeners) listener->end(session.store.global_step());
+  for_each_listener([&](CheckpointSaverListener& listener) { listener.end(session.store.global_step()); });
 }
 
 bool CheckpointSaverHook::save(int64_t global_step) {
-  for (const auto& listener : options_.listeners) listener->before_save(global_step);
+  for_each_listener([&](CheckpointSaverListener& listener) { listener.before_save(global_step); });
   const std::string prefix = save_();
   timer_.update_last_triggered(global_step);
   bool stop = false;
-  for (const auto& listener : options_.listeners) stop = listener->after_save(global_step, prefix) || stop;
+  for_each_listener(
+      [&](CheckpointSaverListener& listener) { stop = listener.after_save(global_step, prefix) || stop; });
   return stop;
 }
 

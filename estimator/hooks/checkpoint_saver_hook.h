@@ -38,13 +38,19 @@ class CheckpointSaverHook : public SessionRunHook {
   void after_run(RunContext& context) override;
   void end(HookSession& session) override;
 
-  void add_listener(std::shared_ptr<CheckpointSaverListener> listener);
+  // For the framework: listeners of the train call at hand, beside its own; and the end of that call, however it came.
+  void set_call_listeners(std::vector<std::shared_ptr<CheckpointSaverListener>> listeners);
+  void detach();
   // For the framework, which saves at the start and at the end: tells listeners and the timer. Gives back whether a
   // listener wants the training to end.
   bool save(int64_t global_step);
 
  private:
+  template <class Call>
+  void for_each_listener(const Call& call) const;
+
   CheckpointSaverOptions options_;
+  std::vector<std::shared_ptr<CheckpointSaverListener>> call_listeners_;
   SecondOrStepTimer timer_;
   std::function<std::string()> save_;
 };

@@ -21,7 +21,7 @@ std::string guilty_towers(const EstimatorSpec& spec) {
 }  // namespace
 
 void NanTensorHook::before_apply(RunContext& context) {
-  if (!std::isnan(context.loss())) return;
+  if (context.vetoed() || !std::isnan(context.loss())) return;
   const std::string message =
       concat("the loss of step ", context.global_step() + 1, " is not a number", guilty_towers(context.spec()),
              "; the variables are those of step ", context.global_step());

@@ -1,5 +1,7 @@
 #include "estimator/internal/batch_source.h"
 
+#include <utility>
+
 #include "core/error.h"
 #include "core/log.h"
 
@@ -29,29 +31,28 @@ void BatchSource::restore(const InputState& saved, bool continue_input) {
     return;
   }
   examples_before_ = saved.examples_seen - iterator_.rows_seen();
-  first_position_ = saved.position;
-  first_rows_ = iterator_.rows_seen();
-  first_ = iterator_.next();
-  if (first_) return;
+  before_ = place();
+  ahead_ = iterator_.next();
+  at_hand_ = true;
+  if (ahead_) return;
   log_info("the input starts anew: it had come to its end");
+  at_hand_ = false;
   examples_before_ = saved.examples_seen;
   iterator_ = dataset_.iterate();
 }
 
 std::optional<Batch> BatchSource::next() {
-  if (!first_) return iterator_.next();
-  std::optional<Batch> batch = std::move(first_);
-  first_.reset();
+  if (ahead_) return std::exchange(ahead_, std::nullopt);
+  before_ = place();
+  at_hand_ = true;  // also when reading throws: the place is then the one before
+  std::optional<Batch> batch = iterator_.next();
+  at_hand_ = batch.has_value();
   return batch;
 }
 
 InputState BatchSource::state(bool finished) const {
-  InputState state;
-  state.position = first_ ? first_position_ : iterator_.position();
-  state.fingerprint = fingerprint_;
-  state.finished = finished;
-  state.examples_seen = examples_before_ + (first_ ? first_rows_ : iterator_.rows_seen());
-  return state;
+  const Place now = at_hand_ ? before_ : place();
+  return {now.position, fingerprint_, finished, examples_before_ + now.rows};
 }
 
 }  // namespace belfry::internal

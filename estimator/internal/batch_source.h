@@ -15,21 +15,31 @@ class BatchSource {
   // was cut short (or `continue_input`). When a position is not used though there is one, the log says why.
   BatchSource(Dataset dataset, const std::optional<InputState>& saved, bool continue_input);
 
+  // The next batch, which is at hand until consume() or the call after.
   std::optional<Batch> next();
-  // Of what next() has handed out.
+  // The batch at hand has become part of the training, or has been passed over.
+  void consume() { at_hand_ = false; }
+  // Where the input stands: before the batch at hand, if there is one, so that nothing is lost with a step that was not
+  // committed.
   InputState state(bool finished) const;
-  int64_t examples_seen() const { return examples_before_ + iterator_.rows_seen(); }
+  int64_t examples_seen() const { return state(false).examples_seen; }
   int64_t epochs() const { return iterator_.epoch() + 1; }
 
  private:
+  struct Place {
+    std::string position;
+    int64_t rows = 0;  // of this reading
+  };
+
   void restore(const InputState& saved, bool continue_input);
+  Place place() const { return {iterator_.position(), iterator_.rows_seen()}; }
 
   Dataset dataset_;
   uint64_t fingerprint_;
   DatasetIterator iterator_;
-  std::optional<Batch> first_;  // read ahead to see whether a restored input had ended
-  std::string first_position_;  // where the input stood before it
-  int64_t first_rows_ = 0;
+  Place before_;  // the batch at hand
+  bool at_hand_ = false;
+  std::optional<Batch> ahead_;  // read to see whether a restored input had ended; before_ is its place
   int64_t examples_before_ = 0;
 };
 

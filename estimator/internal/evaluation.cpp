@@ -69,13 +69,18 @@ EvalResult evaluate(Session& session, const RunConfig& config, const InputFn& in
   DatasetIterator input = dataset.iterate();
   HookSession hook_session{ModeKeys::kEval, config, directory, session.store(), nullptr, {}};
   Hooks hooks = options.hooks;
-  for (const auto& hook : hooks) hook->begin(hook_session);
+  for (const auto& hook : hooks) {
+    require(hook != nullptr, "evaluate: an absent hook was given");
+    hook->begin(hook_session);
+  }
+  session.restart_batches();
   Totals totals;
   bool first = true;
   const int64_t global_step = session.store().global_step();
   while (!options.steps || totals.batches() < *options.steps) {
     const std::optional<Batch> batch = input.next();
     if (!batch) break;
+    if (examples_in(batch->features, batch->labels) == 0) continue;  // nothing to measure
     RunContext context(global_step);
     for (const auto& hook : hooks) hook->before_run(context);
     SessionStep step = session.run(batch->features, batch->labels, ModeKeys::kEval);
@@ -92,7 +97,11 @@ EvalResult evaluate(Session& session, const RunConfig& config, const InputFn& in
   if (totals.batches() == 0) log_warning("evaluate: the input gave no batch, so the loss is 0");
   EvalResult result = totals.result(global_step);
   for (const auto& hook : hooks) hook->end(hook_session);
-  write_summaries(result, directory, checkpoint, config.file_system());
+  try {
+    write_summaries(result, directory, checkpoint, config.file_system());
+  } catch (const Error& error) {
+    log_warning("evaluate: the results could not be written as summaries: ", error.what());
+  }
   return result;
 }
 

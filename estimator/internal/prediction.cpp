@@ -42,6 +42,7 @@ class PredictionSource : public PredictRange::Source {
         input_(dataset_.iterate()),
         hooks_(*config_, session_->store(), options_.hooks) {
     require(dataset_.batched(), "the input_fn's data set hands out single examples: end it with .batch(size)");
+    session_->restart_batches();
   }
 
   std::optional<Predictions> next() override {

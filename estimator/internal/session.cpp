@@ -38,16 +38,14 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more" : text;
 }
 
-// Of the first entry that has any. Labels are asked first: among the features there may be some, scalars too, that are
-// the same for all rows and all towers.
-int64_t rows_of(const TensorDict& dict) {
-  for (const auto& [name, value] : dict) {
+}  // namespace
+
+int64_t examples_in(const Features& features, const Labels& labels) {
+  for (const auto& [name, value] : labels.empty() ? features : labels) {
     if (value.dim() > 0) return value.rows();
   }
   return 0;
 }
-
-}  // namespace
 
 Session::Session(ModelFn model_fn, const RunConfig& config)
     : model_fn_(std::move(model_fn)),
@@ -90,8 +88,7 @@ EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& feat
   const auto features_before = versions(features);
   const auto labels_before = versions(labels);
   const StepScope scope(context);
-  const RandomScope random(
-      hash64_combine(hash64_combine(store_.seed(), static_cast<uint64_t>(context.global_step())), 0));
+  const RandomScope random(context.random_seed());
   const at::AutoGradMode grad(mode == ModeKeys::kTrain);
   EstimatorSpec spec = model_fn_(features, labels, mode, context);
   check_unwritten("feature", features, features_before);
@@ -107,12 +104,15 @@ EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& feat
 }
 
 SessionStep Session::run(const Features& features, const Labels& labels, ModeKeys mode, bool exporting) {
-  if (broken_) fail(ErrorKind::kFailedPrecondition, "this session's last commit failed: it has to be restored");
+  if (broken_)
+    fail(ErrorKind::kFailedPrecondition,
+         "this session's variables were written in the middle of a step that failed: it has to be restored");
   replicas_.begin_step();
   SessionStep step;
-  step.rows = rows_of(labels.empty() ? features : labels);
+  step.rows = examples_in(features, labels);
   StepContext::Options options;
   options.training = mode == ModeKeys::kTrain;
+  if (mode != ModeKeys::kTrain) options.batch_number = batch_number_++;
   step.context = std::make_unique<ModelContext>(replicas_, 0, mode, config_, options);
   if (exporting) step.context->set_exporting();
   try {
@@ -121,6 +121,8 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
     if (mode != ModeKeys::kTrain) check_restored();
   } catch (...) {
     replicas_.roll_back();
+    // The leaves show the variables' own memory: what was written there is not to be undone.
+    broken_ = replicas_.leaves_written();
     throw;
   }
   if (mode != ModeKeys::kTrain) replicas_.roll_back();

@@ -29,6 +29,10 @@ struct InputState {
   int64_t examples_seen = 0;
 };
 
+// Examples of a batch: the rows of the first label that has any, or of the first feature where there are no labels.
+// (Among the features there may be some, scalars too, that are the same for all rows.)
+int64_t examples_in(const Features& features, const Labels& labels);
+
 // A store, the modules of every tower, and the model_fn that they serve. Used by one thread. A step that fails before
 // its commit leaves the variables of the step before; a commit that fails leaves the session broken, and it has to be
 // made anew from a checkpoint.
@@ -40,6 +44,8 @@ class Session {
   VariableStore& store() { return store_; }
   ReplicaSet& replicas() { return replicas_; }
   bool broken() const { return broken_; }
+  // The next batch of evaluation or prediction is the first of its call: random operations begin anew.
+  void restart_batches() { batch_number_ = 0; }
 
   // Takes all state from the checkpoint; what the model then misses in it is an error of the first step.
   void restore(const std::string& prefix);
@@ -69,6 +75,7 @@ class Session {
   bool restore_checked_ = true;
   std::optional<InputState> input_state_;
   bool broken_ = false;
+  int64_t batch_number_ = 0;
 };
 
 }  // namespace belfry::internal

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -16,10 +17,12 @@
 namespace belfry::internal {
 namespace {
 
-bool is_empty(const Features& features) {
-  return features.empty() || std::any_of(features.begin(), features.end(), [](const auto& entry) {
-           return entry.second.dim() > 0 && entry.second.rows() == 0;
-         });
+bool all_finite(const VariableStore& store) {
+  for (const Variable* variable : store.variables()) {
+    const at::Tensor& value = variable->value();
+    if (at::isFloatingType(value.scalar_type()) && !at::isfinite(value).all().item<bool>()) return false;
+  }
+  return true;
 }
 
 std::optional<int64_t> last_step_of(const TrainOptions& options, int64_t first_step) {
@@ -41,7 +44,12 @@ TrainLoop::TrainLoop(Session& session, const RunConfig& config, const std::strin
       last_step_(last_step_of(options, first_step_)),
       signals_(config.handle_signals),
       started_(!saved_prefix_.empty()),
+      saved_finished_(session.input_state() && session.input_state()->finished),
       loss_(std::numeric_limits<double>::quiet_NaN()) {}
+
+TrainLoop::~TrainLoop() {
+  for (const auto& saver : savers_) saver->detach();
+}
 
 TrainResult TrainLoop::run(const InputFn& input_fn) {
   source_.emplace(input_fn(), session_.input_state(), options_.continue_input);
@@ -72,16 +80,19 @@ void TrainLoop::read_input() {
   }
 }
 
-// The variables are those of the last step that was committed: the steps since the last checkpoint are not lost.
+// The variables are those of the last step that was committed: the steps since the last checkpoint are not lost. A
+// later process goes on with the batch that failed; a later call in this one starts its input anew.
 void TrainLoop::save_after_failure() noexcept {
-  if (session_.broken() || !started_ || !saved_prefix_.empty() || savers_.empty()) return;
   try {
-    finished_ = true;
-    CheckpointEntries entries = state_entries();
-    const InputState state{"", 0, true, source_->examples_seen()};
-    add_input_state(state, entries);
-    saved_prefix_ = checkpoints_.save(session_.store().global_step(), entries);
-    session_.set_input_state(state);
+    if (progress_) progress_->done("an error");
+    session_.set_input_state(source_->state(/*finished=*/true));
+    if (session_.broken() || !started_ || !saved_prefix_.empty() || savers_.empty()) return;
+    if (!all_finite(session_.store())) {
+      log_warning("train ends with an error; variables are not finite, so that they are not saved");
+      return;
+    }
+    finished_ = false;
+    save();
     log_warning("train ends with an error; the state of step ", session_.store().global_step(), " is saved in ",
                 saved_prefix_);
   } catch (const std::exception& error) {
@@ -103,6 +114,7 @@ void TrainLoop::set_up_hooks() {
       hooks_.push_back(hook);
     }
   }
+  user_saver_ = !savers_.empty();
   if (last_step_) hooks_.push_back(std::make_shared<StopAtStepHook>(StopAtStepOptions{.last_step = last_step_}));
   if (config_.check_numerics) hooks_.push_back(std::make_shared<NanTensorHook>());
   if (config_.log_step_count_steps > 0) {
@@ -130,7 +142,7 @@ void TrainLoop::set_up_saver() {
   }
   require(options_.saving_listeners.empty() || !savers_.empty(),
           "train: saving_listeners are given, but checkpoints are switched off");
-  for (const auto& listener : options_.saving_listeners) savers_[0]->add_listener(listener);
+  if (!savers_.empty()) savers_[0]->set_call_listeners(options_.saving_listeners);
 }
 
 void TrainLoop::begin_hooks(const Hooks& hooks) {
@@ -142,12 +154,20 @@ void TrainLoop::add_spec_hooks(const EstimatorSpec& spec) {
   spec_hooks_added_ = true;
   Hooks added = spec.training_hooks;
   added.insert(added.end(), spec.training_chief_hooks.begin(), spec.training_chief_hooks.end());
+  for (const auto& hook : added) {
+    if (auto saver = std::dynamic_pointer_cast<CheckpointSaverHook>(hook)) {
+      if (!std::exchange(user_saver_, true)) savers_.clear();
+      if (savers_.empty()) saver->set_call_listeners(options_.saving_listeners);
+      savers_.push_back(std::move(saver));
+    } else {
+      hooks_.push_back(hook);
+    }
+  }
   begin_hooks(added);
-  hooks_.insert(hooks_.end(), added.begin(), added.end());
 }
 
 bool TrainLoop::step(const Batch& batch) {
-  if (is_empty(batch.features)) return true;  // not a step
+  if (examples_in(batch.features, batch.labels) == 0) return pass_over();
   RunContext context(session_.store().global_step());
   for (const auto& hook : hooks_) hook->before_run(context);
   SessionStep step = session_.run(batch.features, batch.labels, ModeKeys::kTrain);
@@ -171,13 +191,24 @@ bool TrainLoop::step(const Batch& batch) {
   return !finished_ && reason_ != StopReason::kInterrupted;
 }
 
+// A batch without examples is not a step.
+bool TrainLoop::pass_over() {
+  if (!std::exchange(passed_over_, true))
+    log_warning("train: the input gave a batch without examples; it is passed over");
+  source_->consume();
+  note_stop(RunContext(session_.store().global_step()));
+  return reason_ != StopReason::kInterrupted;
+}
+
 void TrainLoop::commit(SessionStep& step, RunContext& context) {
   if (context.vetoed()) {
     session_.discard();
+    source_->consume();
     return;
   }
   saved_prefix_.clear();
   session_.commit(step);
+  source_->consume();
   loss_ = context.loss();
   context.set_step(session_.store().global_step());
 }
@@ -192,7 +223,8 @@ void TrainLoop::note_stop(const RunContext& context) {
     detail_ = context.stop_reason();
   } else if (signals_.received() != 0) {
     reason_ = StopReason::kInterrupted;
-    detail_ = concat("signal ", signals_.received(), " came; the same call goes on from here");
+    signals_.acknowledge();
+    detail_ = concat("signal ", signals_.received(), " came; the same call (with max_steps) goes on from here");
   }
 }
 
@@ -203,8 +235,13 @@ void TrainLoop::save_at_start() {
   for (const auto& saver : savers_) saver->save(session_.store().global_step());
 }
 
+// Also when only the word that the call has come to its end is missing in the last checkpoint.
 void TrainLoop::save_at_end() {
-  if (!saved_prefix_.empty() || !started_) return;
+  if (!started_ || savers_.empty()) return;
+  if (!saved_prefix_.empty()) {
+    if (saved_finished_ != finished_) save();
+    return;
+  }
   for (const auto& saver : savers_) saver->save(session_.store().global_step());
 }
 
@@ -215,11 +252,14 @@ CheckpointEntries TrainLoop::state_entries() const {
 }
 
 std::string TrainLoop::save() {
+  if (!started_) {
+    fail(ErrorKind::kFailedPrecondition, "save_checkpoint: before the first step of a fresh model there is nothing to ",
+         "save; its variables are made by the model_fn");
+  }
   CheckpointEntries entries = state_entries();
-  const bool before_first = session_.store().global_step() == first_step_ && !finished_;
-  // The batch at hand is not part of a checkpoint that is written before its commit.
-  if (!before_first) add_input_state(source_->state(finished_), entries);
+  add_input_state(source_->state(finished_), entries);
   saved_prefix_ = checkpoints_.save(session_.store().global_step(), entries);
+  saved_finished_ = finished_;
   return saved_prefix_;
 }
 

@@ -23,6 +23,10 @@ class TrainLoop {
   TrainLoop(Session& session, const RunConfig& config, const std::string& directory, CheckpointManager& checkpoints,
             const TrainOptions& options, std::string saved_prefix);
 
+  ~TrainLoop();
+  TrainLoop(const TrainLoop&) = delete;
+  TrainLoop& operator=(const TrainLoop&) = delete;
+
   TrainResult run(const InputFn& input_fn);
   // Of the last checkpoint that holds the session's state; empty when it moved on since.
   const std::string& saved_prefix() const { return saved_prefix_; }
@@ -36,6 +40,7 @@ class TrainLoop {
   void add_spec_hooks(const EstimatorSpec& spec);
   // False when training is to end.
   bool step(const Batch& batch);
+  bool pass_over();
   void commit(SessionStep& step, RunContext& context);
   void save_at_start();
   void save_at_end();
@@ -63,7 +68,10 @@ class TrainLoop {
   SignalWatch signals_;
   bool spec_hooks_added_ = false;
   bool started_ = false;  // the checkpoint of the start is there
+  bool saved_finished_;   // what the last checkpoint says of finished_
   bool finished_ = false;
+  bool user_saver_ = false;
+  bool passed_over_ = false;
   StopReason reason_ = StopReason::kInputEnded;
   std::string detail_ = "the input has no more batches";
   double loss_;
