@@ -11,8 +11,8 @@
 
 using belfry::Optimizer;
 using belfry::StepContext;
-using belfry_test::Json;
-using belfry_test::Training;
+using belfry::testing::Json;
+using belfry::testing::Training;
 
 namespace {
 
@@ -54,8 +54,8 @@ Optimizer make(const std::string& run, const std::string& settings) {
 }
 
 at::Tensor rows_gradient(const Json& rows, const Json& values, at::IntArrayRef shape, at::ScalarType dtype) {
-  const at::Tensor indices = belfry_test::to_tensor(rows, at::kLong).unsqueeze(0);
-  return at::sparse_coo_tensor(indices, belfry_test::to_tensor(values, dtype), shape);
+  const at::Tensor indices = belfry::testing::to_tensor(rows, at::kLong).unsqueeze(0);
+  return at::sparse_coo_tensor(indices, belfry::testing::to_tensor(values, dtype), shape);
 }
 
 // Keras keeps momentum with the learning rate in it and the sign turned.
@@ -64,7 +64,7 @@ void check_slots(const Training& training, const Optimizer& optimizer, const Jso
     INFO("slot " << name);
     at::Tensor slot = optimizer.get_slot(training.store, "w", name);
     if (name == "momentum") slot = slot * momentum_scale;
-    belfry_test::check_close(slot, expected, kRelative, kAbsolute);
+    belfry::testing::check_close(slot, expected, kRelative, kAbsolute);
   }
 }
 
@@ -73,7 +73,7 @@ void check_run(const Json& all, const std::string& run, at::ScalarType dtype, bo
   const Json& expected = all["runs"][run];
   const std::string settings = expected["settings"];
   const Optimizer optimizer = make(run, settings);
-  const at::Tensor start = belfry_test::to_tensor(all[sparse ? "start_sparse" : "start_dense"], dtype);
+  const at::Tensor start = belfry::testing::to_tensor(all[sparse ? "start_sparse" : "start_dense"], dtype);
   Training training;
   const Json& values = expected[sparse ? "sparse" : "dense"];
   for (size_t t = 0; t < values.size(); ++t) {
@@ -81,10 +81,10 @@ void check_run(const Json& all, const std::string& run, at::ScalarType dtype, bo
       Training::variable(context, "w", start);
       const at::Tensor gradient =
           sparse ? rows_gradient(all["sparse_indices"][t], all["sparse_gradients"][t], start.sizes(), dtype)
-                 : belfry_test::to_tensor(all["gradients_dense"][t], dtype);
+                 : belfry::testing::to_tensor(all["gradients_dense"][t], dtype);
       optimizer.apply_gradients({{gradient, training.store.find("w")}}, context);
     });
-    belfry_test::check_close(training.value("w"), values[t], kRelative, kAbsolute);
+    belfry::testing::check_close(training.value("w"), values[t], kRelative, kAbsolute);
   }
   const bool keras = run.starts_with("keras_");
   check_slots(training, optimizer, expected[sparse ? "sparse_slots_final" : "dense_slots_final"],
@@ -92,7 +92,7 @@ void check_run(const Json& all, const std::string& run, at::ScalarType dtype, bo
 }
 
 void check_runs(const std::vector<std::string>& runs) {
-  const Json all = belfry_test::reference("canned")["optimizers"];
+  const Json all = belfry::testing::reference("canned")["optimizers"];
   for (const std::string& run : runs) {
     for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
       check_run(all, run, dtype, false);
@@ -117,14 +117,14 @@ TEST_CASE("canned: gradient descent and momentum give TensorFlow's numbers, dens
 }
 
 TEST_CASE("canned: clipping by global norm gives TensorFlow's numbers", "[optimizers]") {
-  const Json clip = belfry_test::reference("canned")["optimizers"]["clip_by_global_norm"];
+  const Json clip = belfry::testing::reference("canned")["optimizers"]["clip_by_global_norm"];
   belfry::GradientsAndVariables gradients;
   for (const Json& gradient : clip["gradients"]) {
-    gradients.push_back({belfry_test::to_tensor(gradient, at::kDouble), nullptr, false});
+    gradients.push_back({belfry::testing::to_tensor(gradient, at::kDouble), nullptr, false});
   }
-  belfry_test::check_close(belfry::global_norm(gradients), clip["global_norm"], kRelative, kAbsolute);
-  const auto clipped = belfry::clip_by_global_norm(gradients, belfry_test::to_number(clip["clip_norm"]));
+  belfry::testing::check_close(belfry::global_norm(gradients), clip["global_norm"], kRelative, kAbsolute);
+  const auto clipped = belfry::clip_by_global_norm(gradients, belfry::testing::to_number(clip["clip_norm"]));
   for (size_t i = 0; i < clipped.size(); ++i) {
-    belfry_test::check_close(clipped[i].gradient, clip["clipped"][i], kRelative, kAbsolute);
+    belfry::testing::check_close(clipped[i].gradient, clip["clipped"][i], kRelative, kAbsolute);
   }
 }

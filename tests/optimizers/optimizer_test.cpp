@@ -17,7 +17,7 @@ using belfry::Adam;
 using belfry::GradientDescent;
 using belfry::Optimizer;
 using belfry::StepContext;
-using belfry_test::Training;
+using belfry::testing::Training;
 using Catch::Contains;
 
 namespace {

@@ -12,7 +12,7 @@
 #include "optimizers/optimizer.h"
 #include "optimizers/update_committer.h"
 
-namespace belfry_test {
+namespace belfry::testing {
 
 class Training {
  public:
@@ -62,4 +62,4 @@ class Training {
   belfry::UpdateCommitter committer;
 };
 
-}  // namespace belfry_test
+}  // namespace belfry::testing

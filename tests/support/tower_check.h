@@ -6,7 +6,7 @@
 
 #include "tests/testing.h"
 
-namespace belfry_test {
+namespace belfry::testing {
 
 inline void tower_check(bool holds, const char* text, const char* file, int line) {
   static std::mutex mutex;
@@ -18,6 +18,6 @@ inline void tower_check(bool holds, const char* text, const char* file, int line
   }
 }
 
-}  // namespace belfry_test
+}  // namespace belfry::testing
 
-#define TOWER_CHECK(...) belfry_test::tower_check(static_cast<bool>(__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+#define TOWER_CHECK(...) belfry::testing::tower_check(static_cast<bool>(__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
