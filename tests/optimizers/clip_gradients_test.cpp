@@ -11,8 +11,8 @@ using belfry::GradientsAndVariables;
 using Catch::Contains;
 
 TEST_CASE("the global norm is over all gradients that are there", "[clip]") {
-  const at::Tensor sparse =
-      at::sparse_coo_tensor(at::tensor({1, 1}).unsqueeze(0), torch::tensor({{1.0f, 2.0f}, {1.0f, 2.0f}}), {4, 2});
+  const at::Tensor sparse = at::sparse_coo_tensor(at::tensor({1, 1}, at::kLong).unsqueeze(0),
+                                                  torch::tensor({{1.0f, 2.0f}, {1.0f, 2.0f}}), {4, 2});
   const GradientsAndVariables gradients{{at::full({4}, 2.0)}, {at::Tensor()}, {sparse}};
   CHECK(belfry::global_norm(gradients).item<double>() == Approx(6));  // 16 + 4 + 16: duplicate rows are added first
   CHECK(belfry::global_norm({}).item<double>() == 0);
@@ -27,7 +27,7 @@ TEST_CASE("a norm below the limit leaves gradients as they are", "[clip]") {
 
 TEST_CASE("clipping keeps row-sparse gradients sparse and absent ones absent", "[clip]") {
   const at::Tensor sparse =
-      at::sparse_coo_tensor(at::tensor({1, 1}).unsqueeze(0), torch::tensor({{3.0f}, {3.0f}}), {4, 1});
+      at::sparse_coo_tensor(at::tensor({1, 1}, at::kLong).unsqueeze(0), torch::tensor({{3.0f}, {3.0f}}), {4, 1});
   const auto clipped = belfry::clip_by_global_norm({{sparse}, {at::Tensor()}}, 2);
   CHECK(clipped[0].gradient.is_sparse());
   CHECK(clipped[0].gradient.to_dense()[1].item<float>() == Approx(2));

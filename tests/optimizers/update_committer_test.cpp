@@ -246,7 +246,7 @@ TEST_CASE("losses that skip variables from step to step keep every slot", "[comm
       at::Tensor loss = at::zeros({});
       for (int k = 0; k < 7; ++k) {
         const at::Tensor c = Training::variable(context, "c" + std::to_string(k), at::full({}, 10.0));
-        if (((i + 1) >> k) & 1) loss = loss + c;
+        if (((i % 127 + 1) >> k) & 1) loss = loss + c;
       }
       belfry::Momentum({.learning_rate = 0, .momentum = 0.5}).minimize(loss, context);
     });

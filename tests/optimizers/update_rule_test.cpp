@@ -71,8 +71,8 @@ TEST_CASE("a rule that needs rows takes row-sparse gradients as rows", "[update_
     Training training;
     training.step([&](StepContext& context) {
       Training::variable(context, "w", at::zeros({3, 2}));
-      const at::Tensor gradient =
-          at::sparse_coo_tensor(at::tensor({0, 2}).unsqueeze(0), torch::tensor({{3.0f, 4.0f}, {0.0f, 12.0f}}), {3, 2});
+      const at::Tensor gradient = at::sparse_coo_tensor(at::tensor({0, 2}, at::kLong).unsqueeze(0),
+                                                        torch::tensor({{3.0f, 4.0f}, {0.0f, 12.0f}}), {3, 2});
       Optimizer(std::make_shared<NormalizedRule>(grain), 1)
           .apply_gradients({{gradient, context.store().find("w")}}, context);
     });
