@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "distribute/internal/site_order.h"
 #include "distribute/internal/spin.h"
 
 namespace belfry {
@@ -34,7 +35,8 @@ struct Seat {
 
 class Rendezvous::State {
  public:
-  explicit State(int replicas) : seats_(static_cast<size_t>(replicas)), spins_(internal::spins_for(replicas)) {}
+  explicit State(int replicas)
+      : seats_(static_cast<size_t>(replicas)), order_(replicas), spins_(internal::spins_for(replicas)) {}
 
   void reset(int active) {
     const std::lock_guard lock(mutex_);
@@ -44,6 +46,7 @@ class Rendezvous::State {
     }
     posted_.clear();
     passed_.clear();
+    order_.begin_step();
     failed_.reset();
   }
 
@@ -51,6 +54,7 @@ class Rendezvous::State {
     Seat& seat = seats_[static_cast<size_t>(replica)];
     std::unique_lock lock(mutex_);
     check_poison();
+    order_.note(replica, site);
     if (passed_.contains(site)) {
       fail(ErrorKind::kFailedPrecondition, "tower ", replica, " reached the loss at ", to_string(site),
            " after the other towers had gone past it: call losses in the same order in every tower");
@@ -193,7 +197,7 @@ class Rendezvous::State {
       return false;
     if (std::none_of(seats_.begin(), seats_.end(), waits)) return false;
     if (!posted_.empty()) {
-      complete(posted_.begin()->first);
+      complete(first_posted());
       return true;
     }
     const std::string error = disagreement();
@@ -201,6 +205,14 @@ class Rendezvous::State {
       if (waits(seat)) serve(seat, error);
     }
     return true;
+  }
+
+  CallSite first_posted() const {
+    CallSite first = posted_.begin()->first;
+    for (const auto& [site, values] : posted_) {
+      if (order_.before(site, first)) first = site;
+    }
+    return first;
   }
 
   std::string disagreement() const {
@@ -224,6 +236,7 @@ class Rendezvous::State {
   std::vector<Seat> seats_;
   std::map<CallSite, std::vector<std::pair<int, double>>> posted_;
   std::set<CallSite> passed_;
+  internal::SiteOrder order_;
   std::optional<int> failed_;
   const int spins_;
 };

@@ -85,6 +85,48 @@ TEST_CASE("loops of different lengths meet by occurrence", "[rendezvous]") {
   });
 }
 
+TEST_CASE("a loss that one tower skips in a round of a loop does not let it run ahead", "[rendezvous]") {
+  ReplicaGroup group(2);
+  for (int step = 0; step < 2; ++step) {
+    group.run(2, [&](int tower) {
+      for (int64_t i = 0; i < 3; ++i) {
+        TOWER_CHECK(group.rendezvous().sum(tower, site(10, i), 1) == 2);
+        if (tower == 1) TOWER_CHECK(group.rendezvous().sum(tower, site(11, i), 1) == 1);
+      }
+      TOWER_CHECK(group.rendezvous().sum(tower, site(20), 1) == 2);
+    });
+  }
+}
+
+TEST_CASE("a loop that was longer before ends before what follows it", "[rendezvous]") {
+  ReplicaGroup group(2);
+  const auto loops = [&](int64_t first_tower, int64_t second_tower) {
+    group.run(2, [&](int tower) {
+      for (int64_t i = 0; i < (tower == 0 ? first_tower : second_tower); ++i) {
+        group.rendezvous().sum(tower, site(10, i), 1);
+      }
+      TOWER_CHECK(group.rendezvous().sum(tower, site(20), 1) == 2);
+    });
+  };
+  loops(3, 4);
+  loops(1, 3);
+  loops(2, 1);
+}
+
+TEST_CASE("the order of losses in different files is that of earlier steps", "[rendezvous]") {
+  CallSite header = site(5);
+  header.file = "z.h";
+  ReplicaGroup group(2);
+  const auto step = [&](bool both) {
+    group.run(2, [&](int tower) {
+      if (both || tower == 0) TOWER_CHECK(group.rendezvous().sum(tower, header, 1) == (both ? 2 : 1));
+      TOWER_CHECK(group.rendezvous().sum(tower, site(10), 1) == 2);
+    });
+  };
+  step(true);
+  step(false);
+}
+
 TEST_CASE("a tower that comes to a loss after the others went past it is told so", "[rendezvous]") {
   ReplicaGroup group(2);
   const auto said = messages(group, [&](int tower) {
