@@ -3,20 +3,12 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <unordered_map>
 
 #include "core/error.h"
 
 namespace belfry {
 namespace {
-
-const Replica::Buffer* find_buffer(const Replica& replica, const Variable* variable) {
-  for (const Replica::Buffer& buffer : replica.buffers()) {
-    if (buffer.variable == variable) return &buffer;
-  }
-  return nullptr;
-}
 
 bool is_averaged(const Replica::Buffer& buffer) {
   return at::isFloatingType(buffer.tensor.scalar_type()) || at::isComplexType(buffer.tensor.scalar_type());
@@ -28,17 +20,18 @@ bool all_equal(const std::vector<std::pair<at::Tensor, double>>& values) {
   });
 }
 
-// The weighted mean over the steps whose replica has the buffer. Where all have one value it stays, to the bit: a
-// constant (positions, a mask of infinities) must not drift.
-void average_into(Variable& variable, const std::vector<const StepContext*>& steps) {
+// What the steps whose replica has a buffer made of it, each with its weight.
+struct BufferValues {
+  Variable* variable = nullptr;
   std::vector<std::pair<at::Tensor, double>> values;
+  bool written = false;
+};
+
+// The weighted mean. Where all have one value it stays, to the bit: a constant (positions, a mask of infinities) must
+// not drift.
+void average_into(Variable& variable, const std::vector<std::pair<at::Tensor, double>>& values) {
   double total = 0;
-  for (const StepContext* step : steps) {
-    const Replica::Buffer* buffer = find_buffer(step->replica(), &variable);
-    if (!buffer) continue;
-    values.emplace_back(buffer->tensor, step->loss_policy().row_weight);
-    total += values.back().second;
-  }
+  for (const auto& [value, weight] : values) total += weight;
   if (total == 0 || all_equal(values)) {
     variable.value().copy_(values[0].first);
     return;
@@ -77,18 +70,47 @@ ReplicaGroup& ReplicaSet::group() {
 }
 
 void ReplicaSet::begin_step() {
-  for (const auto& replica : replicas_) replica->begin_step();
+  for (const auto& replica : replicas_) {
+    replica->begin_step();
+    note_versions(*replica);
+  }
+}
+
+// Positions of buffers last: a replica only adds some at the end, or takes back those that it added in the step.
+bool ReplicaSet::is_written(const Replica& replica, size_t buffer) const {
+  const at::Tensor& tensor = replica.buffers()[buffer].tensor;
+  if (tensor.dim() == 1 && tensor.is_floating_point()) return true;
+  const auto index = static_cast<size_t>(replica.index());
+  if (index >= versions_.size() || buffer >= versions_[index].size()) return true;
+  return tensor._version() != versions_[index][buffer];
+}
+
+void ReplicaSet::note_versions(const Replica& replica) {
+  versions_.resize(replicas_.size());
+  std::vector<uint32_t>& versions = versions_[static_cast<size_t>(replica.index())];
+  versions.clear();
+  for (const Replica::Buffer& buffer : replica.buffers()) {
+    versions.push_back(static_cast<uint32_t>(buffer.tensor._version()));
+  }
 }
 
 void ReplicaSet::prepare(const std::vector<const StepContext*>& steps) const {
-  std::map<const Variable*, std::pair<at::Tensor, int>> first;
+  struct Known {
+    at::Tensor value;
+    int tower;
+    bool written;
+  };
+  std::unordered_map<const Variable*, Known> first;
   for (const StepContext* step : steps) {
-    for (const Replica::Buffer& buffer : step->replica().buffers()) {
-      if (is_averaged(buffer)) continue;
-      const auto [known, is_new] = first.try_emplace(buffer.variable, buffer.tensor, step->tower_index());
-      if (is_new || at::equal(known->second.first.cpu(), buffer.tensor.cpu())) continue;
-      fail(ErrorKind::kFailedPrecondition, "buffer '", buffer.variable->name(), "' (", buffer.tensor.scalar_type(),
-           ") has one value in tower ", known->second.second, " and another in tower ", step->tower_index(),
+    const std::vector<Replica::Buffer>& buffers = step->replica().buffers();
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      if (is_averaged(buffers[i])) continue;
+      const Known mine{buffers[i].tensor, step->tower_index(), is_written(step->replica(), i)};
+      const auto [known, is_new] = first.try_emplace(buffers[i].variable, mine);
+      if (is_new || (!mine.written && !known->second.written)) continue;
+      if (at::equal(known->second.value.cpu(), mine.value.cpu())) continue;
+      fail(ErrorKind::kFailedPrecondition, "buffer '", buffers[i].variable->name(), "' (", mine.value.scalar_type(),
+           ") has one value in tower ", known->second.tower, " and another in tower ", mine.tower,
            "; only floating-point buffers can be averaged");
     }
   }
@@ -107,20 +129,39 @@ void ReplicaSet::commit(const std::vector<const StepContext*>& steps) {
 }
 
 void ReplicaSet::commit_buffers(const std::vector<const StepContext*>& steps) {
-  std::set<const Variable*> done;
+  std::vector<BufferValues> all;
+  std::unordered_map<const Variable*, size_t> places;
   for (const StepContext* step : steps) {
-    for (const Replica::Buffer& buffer : step->replica().buffers()) {
-      if (!done.insert(buffer.variable).second) continue;
-      average_into(*buffer.variable, steps);
-      buffer.variable->bump_version();
+    const std::vector<Replica::Buffer>& buffers = step->replica().buffers();
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      const auto [place, is_new] = places.try_emplace(buffers[i].variable, all.size());
+      if (is_new) all.push_back({buffers[i].variable, {}, false});
+      BufferValues& known = all[place->second];
+      known.values.emplace_back(buffers[i].tensor, step->loss_policy().row_weight);
+      known.written = known.written || is_written(step->replica(), i);
     }
   }
-  if (size() == 1) return replicas_[0]->buffers_committed();
-  roll_back();
+  for (const BufferValues& buffer : all) {
+    if (!buffer.written) continue;
+    average_into(*buffer.variable, buffer.values);
+    buffer.variable->bump_version();
+  }
+  if (size() > 1) return roll_back();
+  replicas_[0]->buffers_committed();
+  note_versions(*replicas_[0]);
 }
 
 void ReplicaSet::roll_back() {
-  for (const auto& replica : replicas_) replica->reset_buffers();
+  const at::NoGradGuard no_grad;
+  for (const auto& replica : replicas_) {
+    const std::vector<Replica::Buffer>& buffers = replica->buffers();
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      const bool is_fresh = buffers[i].variable_version == buffers[i].variable->version();
+      if (!is_fresh || is_written(*replica, i)) buffers[i].tensor.copy_(buffers[i].variable->value());
+    }
+    replica->buffers_committed();
+    note_versions(*replica);
+  }
 }
 
 bool ReplicaSet::leaves_written() const {

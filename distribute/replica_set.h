@@ -37,8 +37,12 @@ class ReplicaSet {
   // Checks, with nothing written, what the replicas of `steps` left: kFailedPrecondition where integer or bool buffers
   // differ between them, naming variable and towers.
   void prepare(const std::vector<const StepContext*>& steps) const;
-  // Buffers become the mean of the replicas that took part, weighted by LossPolicy::row_weight (integer and bool ones
-  // agree); then assignments in the order of the replicas. Replicas that sat idle get the buffers too.
+  // Buffers that the forward passes wrote to become the mean of the replicas that took part, weighted by
+  // LossPolicy::row_weight (integer and bool ones agree); then assignments in the order of the replicas. Replicas that
+  // sat idle get the buffers too. A write is known by the tensor's version counter, which data(), data_ptr() and
+  // kernels of one's own pass by: what they write to a buffer has to be told by an operation in place. Running
+  // statistics of batch norm, which LibTorch itself writes without a count, are one-dimensional: floating-point buffers
+  // of one dimension are always taken as written.
   void commit(const std::vector<const StepContext*>& steps);
   // Undoes what the forward passes did to buffers.
   void roll_back();
@@ -49,9 +53,13 @@ class ReplicaSet {
 
  private:
   void commit_buffers(const std::vector<const StepContext*>& steps);
+  bool is_written(const Replica& replica, size_t buffer) const;
+  void note_versions(const Replica& replica);
 
   VariableStore& store_;
   std::vector<std::unique_ptr<Replica>> replicas_;
+  // Of each replica's buffers, when their values were last those of the variables: the tensors' version counters.
+  std::vector<std::vector<uint32_t>> versions_;
   std::unique_ptr<ReplicaGroup> group_;
 };
 

@@ -1,6 +1,11 @@
 #include "estimator/summaries/event_reader.h"
 
+#include <ATen/ATen.h>
+
+#include <cstring>
+
 #include "belfry/core/event.pb.h"
+#include "checkpoint/internal/data_types.h"
 #include "core/error.h"
 
 namespace belfry {
@@ -16,12 +21,33 @@ SummaryHistogram read_histogram(const proto::HistogramProto& from) {
           {from.bucket().begin(), from.bucket().end()}};
 }
 
+// Undefined where shape, dtype and bytes do not belong together.
+at::Tensor read_tensor(const proto::TensorProto& from) {
+  const at::ScalarType type = to_scalar_type(from.dtype());
+  if (type == at::ScalarType::Undefined) return {};
+  std::vector<int64_t> sizes;
+  uint64_t bytes = c10::elementSize(type);
+  for (const auto& dim : from.tensor_shape().dim()) {
+    const auto size = static_cast<uint64_t>(dim.size());
+    if (dim.size() < 0 || (size != 0 && bytes > from.tensor_content().size() / size)) return {};
+    bytes *= size;
+    sizes.push_back(dim.size());
+  }
+  if (bytes != from.tensor_content().size()) return {};
+  at::Tensor tensor = at::empty(sizes, type);
+  if (bytes > 0) std::memcpy(tensor.data_ptr(), from.tensor_content().data(), bytes);
+  return tensor;
+}
+
 SummaryValue read_value(const proto::Summary::Value& from) {
   SummaryValue value{from.tag(), std::monostate()};
   if (from.has_tensor() && from.tensor().string_val_size() == 1) {
     value.value = from.tensor().string_val(0);
   } else if (from.has_tensor() && from.tensor().float_val_size() == 1) {  // TensorFlow 2's scalars
     value.value = static_cast<double>(from.tensor().float_val(0));
+  } else if (from.has_tensor()) {
+    const at::Tensor tensor = read_tensor(from.tensor());
+    if (tensor.defined()) value.value = tensor;
   } else if (from.has_histo()) {
     value.value = read_histogram(from.histo());
   } else if (from.value_case() == proto::Summary::Value::kSimpleValue) {

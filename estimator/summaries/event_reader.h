@@ -1,6 +1,8 @@
 // Reads what EventFileWriter and TensorFlow wrote: for hooks that look at the metrics so far, and for tests.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -25,8 +27,8 @@ struct SummaryHistogram {
 
 struct SummaryValue {
   std::string tag;
-  // A scalar, a text, a histogram; monostate for kinds that Belfry does not write.
-  std::variant<std::monostate, double, std::string, SummaryHistogram> value;
+  // A scalar, a text, a histogram, a tensor; monostate for kinds that Belfry does not write.
+  std::variant<std::monostate, double, std::string, SummaryHistogram, at::Tensor> value;
 };
 
 struct SummaryEvent {

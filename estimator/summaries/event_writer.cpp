@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "belfry/core/event.pb.h"
+#include "checkpoint/internal/data_types.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "estimator/summaries/internal/histogram.h"
@@ -97,6 +98,21 @@ void EventFileWriter::add_histogram(std::string_view tag, const at::Tensor& valu
   if (values.defined() && values.numel() == 0) return;
   proto::Event event = event_at(step);
   *add_value(event, tag)->mutable_histo() = internal::make_histogram(tag, values);
+  add(event.SerializeAsString());
+}
+
+void EventFileWriter::add_tensor(std::string_view tag, const at::Tensor& value, int64_t step) {
+  require(value.defined(), "summary '", tag, "' has no tensor");
+  const proto::DataType type = to_data_type(value.scalar_type());
+  require(value.layout() == at::kStrided && type != proto::DT_INVALID, "summary '", tag, "' is ", value.layout(),
+          " of dtype ", value.scalar_type(), ", which TensorFlow has no dense tensors of");
+  const at::Tensor bytes = value.detach().cpu().resolve_conj().resolve_neg().contiguous();
+  proto::Event event = event_at(step);
+  proto::TensorProto* tensor = add_value(event, tag)->mutable_tensor();
+  tensor->set_dtype(type);
+  tensor->mutable_tensor_shape();  // a scalar has no dimension, and a shape
+  for (const int64_t size : bytes.sizes()) tensor->mutable_tensor_shape()->add_dim()->set_size(size);
+  tensor->set_tensor_content(bytes.const_data_ptr(), bytes.nbytes());
   add(event.SerializeAsString());
 }
 

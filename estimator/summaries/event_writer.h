@@ -47,6 +47,10 @@ class EventFileWriter {
   // for the tensor's device. kInvalidArgument, with the tag, for elements that are not finite; none at all are no
   // event.
   void add_histogram(std::string_view tag, const at::Tensor& values, int64_t step);
+  // A tensor as it is, of any shape and dtype that checkpoints hold: metrics that are arrays, as TensorFlow's
+  // evaluation writes them. No page of TensorBoard draws it; its event reader gives it back. Waits for the tensor's
+  // device. kInvalidArgument, with the tag, for a tensor that is undefined, not dense or of another dtype.
+  void add_tensor(std::string_view tag, const at::Tensor& value, int64_t step);
   // That the training (re)starts at this step: TensorBoard hides events of later steps that came before, which a killed
   // run left behind.
   void add_session_start(int64_t step);

@@ -98,6 +98,81 @@ TEST_CASE("integer buffers that differ are an error with nothing written", "[rep
   CHECK_NOTHROW(towers.replicas.prepare(towers.contexts));
 }
 
+TEST_CASE("a buffer that no forward pass writes to is not copied, by its version counter", "[replica_set]") {
+  struct Table : torch::nn::Module {
+    at::Tensor positions = register_buffer("positions", torch::rand({3, 4}));
+    at::Tensor ids = register_buffer("ids", torch::arange(6));
+    at::Tensor hits = register_buffer("hits", torch::zeros({3, 4}));
+  };
+  for (int count = 1; count <= 3; ++count) {
+    Towers towers(count);
+    std::vector<std::shared_ptr<Table>> tables;
+    for (int i = 0; i < count; ++i) {
+      tables.push_back(std::static_pointer_cast<Table>(towers.replicas.replica(i).module(
+          "table", typeid(Table), [] { return std::make_shared<Table>(); }, true)));
+      towers.add_step(i, 1.0 / count);
+    }
+    const auto counters = [&] {
+      std::vector<int64_t> all;
+      for (const char* name : {"table/positions", "table/ids"}) {
+        const belfry::Variable& variable = *towers.store.find(name);
+        all.push_back(variable.value()._version());
+        all.push_back(static_cast<int64_t>(variable.version()));
+      }
+      for (const auto& table : tables) {
+        all.push_back(table->positions._version());
+        all.push_back(table->ids._version());
+      }
+      return all;
+    };
+    towers.replicas.begin_step();
+    const auto before = counters();
+    for (int step = 1; step <= 3; ++step) {
+      towers.replicas.begin_step();
+      for (const auto& table : tables) table->hits[1].add_(1);  // through a view
+      towers.replicas.prepare(towers.contexts);
+      towers.replicas.commit(towers.contexts);
+      CHECK(counters() == before);
+      CHECK(towers.store.find("table/hits")->value().sum().item<double>() == 4 * step);
+    }
+    towers.replicas.begin_step();
+    tables.back()->hits.fill_(99);  // an evaluation, or a step that is given up
+    towers.replicas.roll_back();
+    CHECK(counters() == before);
+    for (const auto& table : tables) CHECK(table->hits.sum().item<double>() == 12);
+
+    // Written after all, whatever wrote it: the variable's owner, or the forward pass of one tower.
+    towers.store.find("table/positions")->assign(torch::full({3, 4}, 2.0));
+    towers.store.find("table/positions")->bump_version();
+    towers.replicas.begin_step();
+    for (const auto& table : tables) CHECK(table->positions.eq(2).all().item<bool>());
+    tables.back()->positions.fill_(2.0 + count);
+    towers.replicas.commit(towers.contexts);
+    for (const auto& table : tables) CHECK(table->positions[2][3].item<float>() == Approx(3));
+  }
+}
+
+TEST_CASE("running statistics are committed though LibTorch's kernel does not count its writes", "[replica_set]") {
+  VariableStore store(1);
+  ReplicaSet replicas(store);
+  auto norm = std::static_pointer_cast<torch::nn::BatchNorm1dImpl>(replicas.replica(0).module(
+      "norm", typeid(torch::nn::BatchNorm1dImpl), [] { return std::make_shared<torch::nn::BatchNorm1dImpl>(1); },
+      true));
+  const StepContext step(replicas.replica(0), {});
+  double expected = 0;
+  for (int i = 1; i <= 3; ++i) {
+    replicas.begin_step();
+    norm->forward(torch::tensor({{1.0f}, {3.0f}}));
+    replicas.commit({&step});
+    expected = 0.9 * expected + 0.1 * 2;
+    CHECK(store.find("norm/running_mean")->value().item<float>() == Approx(expected));
+  }
+  replicas.begin_step();
+  norm->forward(torch::tensor({{100.0f}, {300.0f}}));
+  replicas.roll_back();
+  CHECK(norm->running_mean.item<float>() == Approx(expected));
+}
+
 TEST_CASE("one tower's buffers are committed as they are", "[replica_set]") {
   Towers towers(1);
   towers.add_step(0, 1);

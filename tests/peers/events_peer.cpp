@@ -17,5 +17,6 @@ int main(int argc, char** argv) {
   writer.add_scalars({{"global_step/sec", 350}, {"accuracy", 0.75}}, 50);
   writer.add_text("checkpoint_path", "run/model.ckpt-50", 50);
   writer.add_histogram("dnn/logits/activation", torch::arange(-5, 6), 50);
+  writer.add_tensor("confusion", torch::arange(6, torch::kDouble).view({2, 3}), 50);
   return 0;
 }

@@ -32,7 +32,10 @@ def main():
         check("histogram", (histogram.min, histogram.max, histogram.num, histogram.sum, histogram.sum_squares),
               (-5.0, 5.0, 11.0, 0.0, 110.0))
         check("histogram buckets", sum(histogram.bucket), 11.0)
-    print("TensorBoard reads scalars, texts and histograms as written")
+
+        confusion = tensor_util.make_ndarray(events.Tensors("confusion")[0].tensor_proto)
+        check("tensor", (str(confusion.dtype), confusion.tolist()), ("float64", [[0, 1, 2], [3, 4, 5]]))
+    print("TensorBoard reads scalars, texts, histograms and tensors as written")
 
 
 if __name__ == "__main__":

@@ -112,6 +112,36 @@ TEST_CASE("a histogram of what is not finite is refused and the writer goes on",
   CHECK(scalars_in(folder.path()) == 1);
 }
 
+TEST_CASE("a tensor comes back with shape, dtype and elements, and is no scalar", "[summaries][E124]") {
+  const at::Tensor confusion = torch::tensor({{5.0, 1.0, 0.0}, {2.0, 7.5, 1.0}});
+  const at::Tensor all[] = {confusion,
+                            confusion.t(),
+                            torch::tensor({1, 2, -3}, torch::kLong),
+                            torch::tensor({true, false}),
+                            torch::tensor({0.25, 0.5}, torch::kHalf),
+                            torch::tensor(3.5, torch::kDouble),
+                            torch::zeros({0, 4})};
+  const TemporaryDirectory folder;
+  {
+    EventFileWriter writer(folder.path(), posix_file_system());
+    for (const at::Tensor& tensor : all) writer.add_tensor("confusion", tensor, 12);
+    CHECK_THROWS_WITH(writer.add_tensor("absent", {}, 12), Contains("absent"));
+    CHECK_THROWS_WITH(writer.add_tensor("sparse", confusion.to_sparse(), 12), Contains("sparse"));
+    CHECK_THROWS_WITH(writer.add_tensor("quantized", torch::zeros({1}, torch::kComplexHalf), 12),
+                      Contains("quantized") && Contains("ComplexHalf"));
+  }
+  const auto events = events_in(folder.path());
+  REQUIRE(events.size() == 1 + std::size(all));
+  for (size_t i = 0; i < std::size(all); ++i) {
+    CHECK(events[i + 1].step == 12);
+    CHECK(events[i + 1].values.at(0).tag == "confusion");
+    const auto& read = std::get<at::Tensor>(events[i + 1].values[0].value);
+    CHECK(read.scalar_type() == all[i].scalar_type());
+    CHECK(torch::equal(read, all[i]));
+  }
+  CHECK(scalars_in(folder.path()) == 0);
+}
+
 TEST_CASE("each writer has a file of its own, named as TensorBoard wants it", "[summaries]") {
   const TemporaryDirectory folder;
   const std::string nested = folder.file("eval_test");
