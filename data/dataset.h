@@ -60,8 +60,8 @@ class Dataset {
 
   // One element a data row. The files are read and parsed here, once, into columns; several files follow one another.
   // Errors name file, line and column: kNotFound for a file or column that is not there; kInvalidArgument for a row
-  // that is short or long, text among numbers, a missing number without a default, quotes that do not match, headers
-  // that differ, and files without rows.
+  // that is short or long, text (also nan and inf) among numbers, a missing number without a default, quotes that do
+  // not match, headers that differ, and files without rows.
   static Dataset from_csv(const std::string& path, const CsvOptions& options = {});
   static Dataset from_csv(const std::vector<std::string>& paths, const CsvOptions& options = {});
   static Dataset from_csv(std::initializer_list<std::string> paths, const CsvOptions& options = {});
@@ -72,7 +72,9 @@ class Dataset {
 
   // `function` of every element. It should depend on the element alone: over random access it is called in the order of
   // use, and for rows before a restored position not at all. It must not write into the tensors that it is given, which
-  // are those of the source: kInvalidArgument from next() when it did.
+  // are those of the source: kInvalidArgument from next() when it did. Random numbers drawn in it come from the
+  // process's generator, which a checkpoint does not hold: with them a resumed training differs from one that never
+  // stopped. Derive them from the element, or draw them in the model_fn, where each step has its seed.
   Dataset map(MapFunction function) const;
   Dataset shuffle(const ShuffleOptions& options) const;
   // The elements `count` times over, or without end. Without end over nothing is nothing.

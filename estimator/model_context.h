@@ -2,6 +2,7 @@
 #pragma once
 
 #include <any>
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <string>
@@ -68,12 +69,14 @@ class ModelContext : public StepContext {
   }
 
   // The same for cheap arguments: ctx.module<Net>("net", 64, 10), with a holder or an Impl type. Arguments may not be
-  // modules or tensors, which would be state outside the store. kInvalidArgument when the arguments change.
+  // modules or tensors, which would be state outside the store, and need ==. kInvalidArgument when they change.
   template <class M, class... Args>
   requires(!(sizeof...(Args) == 1 && (std::invocable<Args&> && ...))) auto module(const std::string& name,
                                                                                   Args... args) {
     static_assert(!(internal::kIsState<Args> || ...),
                   "modules and tensors are not arguments: make them inside the module, or use module(name, factory)");
+    static_assert((std::equality_comparable<Args> && ...),
+                  "arguments are compared from step to step, and these have no ==: use module(name, factory)");
     check_arguments(name, std::tuple<Args...>(args...));
     if constexpr (requires { typename M::ContainedType; }) {
       return module(name, [&] { return M(args...); });
@@ -103,11 +106,7 @@ class ModelContext : public StepContext {
     check_arguments(name, std::any(arguments), [](const std::any& known, const std::any& now) {
       const auto* a = std::any_cast<Arguments>(&known);
       const auto* b = std::any_cast<Arguments>(&now);
-      if constexpr (requires { *a == *b; }) {
-        return a && b && *a == *b;
-      } else {
-        return a && b;
-      }
+      return a && b && *a == *b;
     });
   }
   void check_arguments(const std::string& name, std::any arguments,

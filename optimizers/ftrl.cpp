@@ -19,6 +19,8 @@ class FtrlRule : public UpdateRule {
     return {{"accumulator", options_.initial_accumulator_value}, {"linear", 0.0}};
   }
 
+  bool wants_positive_rate() const override { return true; }
+
   void apply(const UpdateArguments& arguments, UpdateLists& lists) const override {
     for (size_t i = 0; i < lists.parameters.size(); ++i) {
       update(arguments.learning_rate, lists.parameters[i], lists.gradients[i], lists.slots[0][i], lists.slots[1][i]);

@@ -87,14 +87,29 @@ void settle_layout(Target& target, const UpdateRule& rule) {
   target.in_place = !first.is_sparse() && first.use_count() == 1 && first.storage().use_count() == 1;
 }
 
+void check_rate(const PendingUpdate& update, double rate, int64_t global_step) {
+  const bool positive = update.optimizer().rule().wants_positive_rate();
+  if (std::isfinite(rate) && (positive ? rate > 0 : rate >= 0)) return;
+  fail(ErrorKind::kInvalidArgument, update.description(), ": the learning rate of global step ", global_step, " is ",
+       rate, "; a number ", positive ? "above 0" : "of 0 or above", " is wanted");
+}
+
 }  // namespace
 
 void check_complete(const TrainOp& train_op, const StepContext& context) {
   const auto& given = train_op.updates();
-  for (const auto& update : context.updates()) {
-    if (std::find(given.begin(), given.end(), update) != given.end()) continue;
+  const auto& made = context.updates();
+  for (const auto& update : made) {
+    const auto times = std::count(given.begin(), given.end(), update);
+    if (times == 1) continue;
     fail(ErrorKind::kInvalidArgument, update->description(),
-         " is not part of the train_op: give group({...}) of all of them to EstimatorSpec::train");
+         times > 1 ? " is part of the train_op more than once"
+                   : " is not part of the train_op: give group({...}) of all of them to EstimatorSpec::train");
+  }
+  for (const auto& update : given) {
+    if (std::find(made.begin(), made.end(), update) != made.end()) continue;
+    fail(ErrorKind::kInvalidArgument, update->description(),
+         " is part of the train_op and was made in another step: a train op is made anew in each");
   }
 }
 
@@ -152,10 +167,7 @@ void UpdateCommitter::prepare(const TrainOp& train_op) {
     const Optimizer& optimizer = update->optimizer();
     Prepared prepared{nullptr, targets_of(*update), nullptr, names.insert(optimizer.name()).second,
                       optimizer.learning_rate(store_.global_step())};
-    if (!std::isfinite(prepared.learning_rate)) {
-      fail(ErrorKind::kInvalidArgument, update->description(), ": the learning rate of global step ",
-           store_.global_step(), " is ", prepared.learning_rate);
-    }
+    check_rate(*update, prepared.learning_rate, store_.global_step());
     for (Target& target : prepared.targets) {
       settle_layout(target, optimizer.rule());
       if (optimizer.rule().slots().empty()) continue;

@@ -22,8 +22,8 @@ struct Target;
 // or the same ones in another order. kInvalidArgument when the gradients of an update are absent in all towers.
 TrainOp merge_tower_updates(const std::vector<const StepContext*>& towers);
 
-// kInvalidArgument, naming the call, when the context recorded an update that `train_op` does not have: its result was
-// dropped.
+// kInvalidArgument, naming the call, when the context recorded an update that `train_op` does not have (its result was
+// dropped) or has twice, or when `train_op` has one of another step.
 void check_complete(const TrainOp& train_op, const StepContext& context);
 
 // For the life of a session: remembers how variables are cut into shares. Used by the session's thread.
@@ -33,7 +33,8 @@ class UpdateCommitter {
   ~UpdateCommitter();
 
   // Makes the slots that are missing and checks everything that can be wrong, before anything is written.
-  // kAlreadyExists when two updates would use one slot.
+  // kAlreadyExists when two updates would use one slot; kInvalidArgument for a learning rate that is below 0, not
+  // finite, or 0 where the rule wants more.
   void prepare(const TrainOp& train_op);
   // Writes the variables. Gradients of towers are added up in tower order; with several active replicas each of them
   // reduces and updates its own share. After prepare() of the same train op only.

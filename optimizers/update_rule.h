@@ -48,6 +48,8 @@ class UpdateRule {
   virtual std::vector<SlotSpec> slots() const { return {}; }
   // Whether apply() wants UpdateArguments::count.
   virtual bool counts_updates() const { return false; }
+  // Whether a rate of 0 is an error, as where the formula divides by it. One below 0 always is.
+  virtual bool wants_positive_rate() const { return false; }
   // Whether rows without a gradient move too (Adam's do, by their momentum). Then a row-sparse gradient is made dense.
   virtual bool moves_all_rows() const { return false; }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../estimator/losses/loss_reduction.h"
@@ -48,6 +49,12 @@ template <class F>
 requires(internal::FullModelFn<F> || internal::LabelFreeModelFn<F>) ModelFn
     replicate_model_fn(F model_fn, ReplicateOptions options = {}) {
   return replicate_model_fn(make_model_fn(std::move(model_fn)), std::move(options));
+}
+// The same for a model_fn with a last argument, `params`, which is held by value.
+template <class F, class P>
+requires internal::ModelFnWithParams<F, P> ModelFn replicate_model_fn(F model_fn, P params,
+                                                                      ReplicateOptions options = {}) {
+  return replicate_model_fn(make_model_fn(std::move(model_fn), std::move(params)), std::move(options));
 }
 
 // The same as an argument for canned estimators and other subclasses of Estimator.

@@ -20,6 +20,17 @@ at::Tensor to_tensor(const std::vector<Number>& values) {
 
 bool is_integer(std::string_view text) { return read_number<int64_t>(text).has_value(); }
 
+// "nan", "-inf" and the like.
+bool is_not_finite(std::string_view text) {
+  if (text.find_first_of("nNiI") == std::string_view::npos) return false;
+  const std::optional<double> number = read_number<double>(text);
+  return number && !std::isfinite(*number);
+}
+
+std::string in_file(const CsvPlace& place) {
+  return place.line > 0 ? concat(place.file, ":", place.line) : std::string(place.file);
+}
+
 }  // namespace
 
 CsvColumn::CsvColumn(std::string name, const CsvOptions& options) : name_(std::move(name)), options_(options) {
@@ -43,6 +54,7 @@ bool CsvColumn::is_missing(const CsvCell& cell) const {
 void CsvColumn::add(const CsvCell& cell, const CsvPlace& place) {
   if (is_missing(cell)) return add_missing(place);
   if (!type_) decide(cell.text);
+  if (type_ != CsvType::kString && is_not_finite(cell.text)) refuse_not_finite(cell.text, place);
   append(cell.text, place);
 }
 
@@ -119,13 +131,17 @@ void CsvColumn::integers_to_floats() {
   values_ = std::vector<float>(integers.begin(), integers.end());
 }
 
+void CsvColumn::refuse_not_finite(std::string_view text, const CsvPlace& place) const {
+  fail(ErrorKind::kInvalidArgument, in_file(place), ": column '", name_, "': '", printable(text),
+       "' is not a finite number; list it in CsvOptions::na_values if it stands for a missing one");
+}
+
 void CsvColumn::refuse(std::string_view text, const CsvPlace& place) const {
-  const std::string where = place.line > 0 ? concat(place.file, ":", place.line) : place.file;
   const std::string why = declared_ ? "CsvOptions::dtypes says so"
                                     : "by its first cell; CsvOptions::dtypes can say "
                                       "otherwise";
-  fail(ErrorKind::kInvalidArgument, where, ": column '", name_, "': '", printable(text), "' is not a number that ",
-       to_string(*type_), " can hold, as the column is (", why, ")");
+  fail(ErrorKind::kInvalidArgument, in_file(place), ": column '", name_, "': '", printable(text),
+       "' is not a number that ", to_string(*type_), " can hold, as the column is (", why, ")");
 }
 
 Value CsvColumn::finish() {

@@ -42,6 +42,7 @@ class CsvColumn {
   void append_number(std::string_view text, const CsvPlace& place);
   void integers_to_floats();
   [[noreturn]] void refuse(std::string_view text, const CsvPlace& place) const;
+  [[noreturn]] void refuse_not_finite(std::string_view text, const CsvPlace& place) const;
 
   std::string name_;
   const CsvOptions& options_;

@@ -56,14 +56,18 @@ at::Tensor BinaryClassHead::row_losses(const at::Tensor& labels, const at::Tenso
 }
 
 at::Tensor BinaryClassHead::loss(const Features& features, const Labels& labels, const at::Tensor& logits,
-                                 ModelContext& ctx) const {
+                                 ModelContext& ctx, std::source_location where) const {
   const LossOptions options{.weights = internal::row_weights(options_.weight_column, features, logits),
                             .reduction = options_.loss_reduction};
-  return losses::compute_weighted_loss(row_losses(label_column(labels, logits), logits), ctx, options);
+  return losses::compute_weighted_loss(row_losses(label_column(labels, logits), logits), ctx, options, where);
 }
 
 Predictions BinaryClassHead::predictions(const at::Tensor& logits) const {
   return internal::class_predictions(scores_of(logits), *vocabulary_);
+}
+
+Predictions BinaryClassHead::eval_predictions(const at::Tensor& logits) const {
+  return internal::class_numbers(scores_of(logits));
 }
 
 EvalMetricOps BinaryClassHead::metrics(const Features& features, const Labels& labels, const at::Tensor& logits) const {

@@ -36,15 +36,15 @@ EstimatorSpec Head::create_estimator_spec(const Features& features, ModeKeys mod
   const auto train_op_fn = [&](const at::Tensor& loss) {
     return optimizer.minimize(loss, ctx, {.var_list = options.trainable_variables}, where);
   };
-  return create_estimator_spec(features, mode, logits, labels, TrainOpFn(train_op_fn), ctx, options);
+  return create_estimator_spec(features, mode, logits, labels, TrainOpFn(train_op_fn), ctx, options, where);
 }
 
 EstimatorSpec Head::create_estimator_spec(const Features& features, ModeKeys mode, const at::Tensor& logits,
                                           const Labels& labels, const TrainOpFn& train_op_fn, ModelContext& ctx,
-                                          const HeadSpecOptions& options) const {
+                                          const HeadSpecOptions& options, std::source_location where) const {
   check_logits(logits, logits_dimension());
   if (mode == ModeKeys::kPredict) return EstimatorSpec::predict(predictions(logits), export_outputs(logits));
-  at::Tensor total = loss(features, labels, logits, ctx);
+  at::Tensor total = loss(features, labels, logits, ctx, where);
   const at::Tensor regularization = regularization_of(options);
   if (regularization.defined()) total = total + losses::penalty(regularization, ctx);
   if (mode == ModeKeys::kTrain) {
@@ -55,7 +55,7 @@ EstimatorSpec Head::create_estimator_spec(const Features& features, ModeKeys mod
   if (regularization.defined()) {
     ops.emplace_back(metric_key("regularization_loss"), belfry::metrics::mean(regularization));
   }
-  return EstimatorSpec::eval(total, std::move(ops), {.predictions = predictions(logits)});
+  return EstimatorSpec::eval(total, std::move(ops), {.predictions = eval_predictions(logits)});
 }
 
 }  // namespace belfry

@@ -42,16 +42,19 @@ class Head {
   virtual std::string name() const = 0;
   virtual int64_t logits_dimension() const = 0;
   virtual LossReduction loss_reduction() const = 0;
-  // The loss of the batch, a scalar. Goes through losses::compute_weighted_loss, so that towers agree.
-  virtual at::Tensor loss(const Features& features, const Labels& labels, const at::Tensor& logits,
-                          ModelContext& ctx) const = 0;
+  // The loss of the batch, a scalar. Goes through losses::compute_weighted_loss with `where`, the place of the call in
+  // the model_fn, by which towers meet: two heads of one model_fn must not be taken for one another.
+  virtual at::Tensor loss(const Features& features, const Labels& labels, const at::Tensor& logits, ModelContext& ctx,
+                          std::source_location where = std::source_location::current()) const = 0;
   virtual Predictions predictions(const at::Tensor& logits) const = 0;
+  // What the spec of an evaluation has of them, for hooks that log. The classification heads leave strings out.
+  virtual Predictions eval_predictions(const at::Tensor& logits) const { return predictions(logits); }
   virtual EvalMetricOps metrics(const Features& features, const Labels& labels, const at::Tensor& logits) const = 0;
   virtual ExportOutputs export_outputs(const at::Tensor& logits) const = 0;
 
-  // PREDICT: predictions and export outputs. EVAL: loss, metrics and predictions. TRAIN: the loss and what `optimizer`
-  // does with it; predictions would cost time and are left out. kInvalidArgument, naming head and shape, for logits of
-  // another shape or dtype; what loss() says of labels.
+  // PREDICT: predictions and export outputs. EVAL: loss, metrics and eval_predictions. TRAIN: the loss and what
+  // `optimizer` does with it; predictions would cost time and are left out. kInvalidArgument, naming head and shape,
+  // for logits of another shape or dtype; what loss() says of labels.
   EstimatorSpec create_estimator_spec(const Features& features, ModeKeys mode, const at::Tensor& logits,
                                       const Labels& labels, const Optimizer& optimizer, ModelContext& ctx,
                                       const HeadSpecOptions& options = {},
@@ -59,7 +62,8 @@ class Head {
   // For several optimizers, or clipped gradients.
   EstimatorSpec create_estimator_spec(const Features& features, ModeKeys mode, const at::Tensor& logits,
                                       const Labels& labels, const TrainOpFn& train_op_fn, ModelContext& ctx,
-                                      const HeadSpecOptions& options = {}) const;
+                                      const HeadSpecOptions& options = {},
+                                      std::source_location where = std::source_location::current()) const;
 
  protected:
   // "KEY/NAME", or the key alone.

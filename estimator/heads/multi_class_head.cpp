@@ -7,6 +7,7 @@
 #include "estimator/heads/internal/label_vocabulary.h"
 #include "estimator/heads/internal/labels.h"
 #include "estimator/losses/internal/loss_formulas.h"
+#include "estimator/losses/losses.h"
 #include "estimator/losses/weighted_loss.h"
 #include "estimator/metrics/counts.h"
 #include "estimator/metrics/means.h"
@@ -39,7 +40,8 @@ at::Tensor MultiClassHead::label_column(const Labels& labels, const at::Tensor& 
   const at::Tensor column = internal::label_column(labels, logits, *vocabulary_);
   require(at::isIntegralType(column.scalar_type(), /*includeBool=*/false), "MultiClassHead: labels are ",
           column.scalar_type(), "; integers from 0 to ", n_classes_ - 1, " are wanted");
-  internal::check_label_range(column, n_classes_ - 1);
+  // The head's own loss checks the range itself.
+  if (options_.loss_fn) internal::check_label_range(column, n_classes_ - 1);
   return column.to(at::kLong);
 }
 
@@ -49,14 +51,21 @@ at::Tensor MultiClassHead::row_losses(const at::Tensor& labels, const at::Tensor
 }
 
 at::Tensor MultiClassHead::loss(const Features& features, const Labels& labels, const at::Tensor& logits,
-                                ModelContext& ctx) const {
+                                ModelContext& ctx, std::source_location where) const {
   const LossOptions options{.weights = internal::row_weights(options_.weight_column, features, logits),
                             .reduction = options_.loss_reduction};
-  return losses::compute_weighted_loss(row_losses(label_column(labels, logits), logits), ctx, options);
+  if (!options_.loss_fn) {
+    return losses::sparse_softmax_cross_entropy(label_column(labels, logits), logits, ctx, options, where);
+  }
+  return losses::compute_weighted_loss(row_losses(label_column(labels, logits), logits), ctx, options, where);
 }
 
 Predictions MultiClassHead::predictions(const at::Tensor& logits) const {
   return internal::class_predictions(scores_of(logits), *vocabulary_);
+}
+
+Predictions MultiClassHead::eval_predictions(const at::Tensor& logits) const {
+  return internal::class_numbers(scores_of(logits));
 }
 
 EvalMetricOps MultiClassHead::metrics(const Features& features, const Labels& labels, const at::Tensor& logits) const {

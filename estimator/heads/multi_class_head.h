@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,10 @@ class MultiClassHead : public Head {
   std::string name() const override { return options_.name; }
   int64_t logits_dimension() const override { return n_classes_; }
   LossReduction loss_reduction() const override { return options_.loss_reduction; }
-  at::Tensor loss(const Features& features, const Labels& labels, const at::Tensor& logits,
-                  ModelContext& ctx) const override;
+  at::Tensor loss(const Features& features, const Labels& labels, const at::Tensor& logits, ModelContext& ctx,
+                  std::source_location where = std::source_location::current()) const override;
   Predictions predictions(const at::Tensor& logits) const override;
+  Predictions eval_predictions(const at::Tensor& logits) const override;
   EvalMetricOps metrics(const Features& features, const Labels& labels, const at::Tensor& logits) const override;
   ExportOutputs export_outputs(const at::Tensor& logits) const override;
 

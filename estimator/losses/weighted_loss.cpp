@@ -4,8 +4,13 @@
 #include <ATen/ExpandUtils.h>
 
 #include <cmath>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "estimator/losses/internal/unweighted_mean.h"
 
 namespace belfry::losses {
@@ -41,6 +46,21 @@ double own_denominator(LossReduction reduction, const at::Tensor& weights, int64
     default:
       return static_cast<double>(entries);
   }
+}
+
+// Under the original's weighting the towers' losses are averaged, sums too. Said once for each place.
+void warn_of_divided_sum(const LossPolicy& policy, const std::source_location& where) {
+  if (policy.exact || policy.contribution >= 1) return;
+  static std::mutex mutex;
+  static std::set<std::pair<std::string, uint_least32_t>> told;
+  {
+    const std::lock_guard lock(mutex);
+    if (!told.emplace(where.file_name(), where.line()).second) return;
+  }
+  log_warning("the loss at ", where.file_name(), ":", where.line(),
+              " is a SUM, and the towers' losses are averaged: ", "the step's loss and gradient are ",
+              policy.contribution,
+              " of one device's. Give replicate_model_fn loss_reduction SUM, or TowerWeighting::kExact");
 }
 
 double whole_denominator(double own, StepContext& ctx, const std::source_location& where) {
@@ -82,7 +102,10 @@ at::Tensor compute_weighted_loss(const at::Tensor& values, StepContext& ctx, con
   if (options.reduction == LossReduction::kNone) return weighted;
   const at::Tensor numerator = weighted.sum();
   const double contribution = ctx.loss_policy().exact ? ctx.loss_policy().contribution : 1.0;
-  if (options.reduction == LossReduction::kSum) return contribution == 1.0 ? numerator : numerator / contribution;
+  if (options.reduction == LossReduction::kSum) {
+    warn_of_divided_sum(ctx.loss_policy(), where);
+    return contribution == 1.0 ? numerator : numerator / contribution;
+  }
   const double own = own_denominator(options.reduction, weights, values.numel());
   const double denominator = whole_denominator(own, ctx, where) * contribution;
   return denominator == 0 ? numerator * 0 : numerator / denominator;

@@ -61,18 +61,21 @@ GradientsAndVariables combine_over_towers(const GradientsAndVariables& own, Step
   std::map<const Variable*, at::Tensor> mine;
   GradientsAndVariables combined;
   for (const GradientAndVariable& entry : own) mine[entry.variable] = entry.gradient;
-  std::set<const Variable*> reached;
-  for (Variable* variable : agree_on_variables(own, context, what)) {
-    reached.insert(variable);
-    const std::vector<at::Tensor> all = context.gather_towers(what + " of " + variable->name(), mine[variable]);
+  std::map<const Variable*, at::Tensor> sums;
+  const std::vector<Variable*> reached = agree_on_variables(own, context, what);
+  for (const Variable* variable : reached) {
+    const auto known = mine.find(variable);
+    const at::Tensor own_gradient = known == mine.end() ? at::Tensor() : known->second;
+    const std::vector<at::Tensor> all = context.gather_towers(what + " of " + variable->name(), own_gradient);
     at::Tensor sum = sum_gradients(all);
     const auto defined = std::count_if(all.begin(), all.end(), [](const at::Tensor& g) { return g.defined(); });
     // A lone gradient is every tower's: each takes a copy, which its user may write to.
     if (defined == 1) sum = sum.clone();
-    combined.push_back({std::move(sum), variable, true});
+    sums[variable] = std::move(sum);
   }
-  for (const GradientAndVariable& entry : own) {
-    if (!reached.contains(entry.variable)) combined.push_back({at::Tensor(), entry.variable, true});
+  for (const GradientAndVariable& entry : own) combined.push_back({sums[entry.variable], entry.variable, true});
+  for (Variable* variable : reached) {
+    if (!mine.contains(variable)) combined.push_back({sums[variable], variable, true});
   }
   return combined;
 }

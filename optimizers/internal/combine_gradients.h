@@ -18,7 +18,8 @@ namespace belfry::internal {
 // their duplicate rows added up; beside a dense one they are added to it.
 at::Tensor sum_gradients(const std::vector<at::Tensor>& gradients);
 
-// Every tower's gradients summed, the same in all towers. A strict meeting of all towers, named `what` in errors.
+// Every tower's gradients summed, the same in all towers: in the order of `own`, then, by name, those of variables that
+// only other towers have. A strict meeting of all towers, named `what` in errors.
 GradientsAndVariables combine_over_towers(const GradientsAndVariables& own, StepContext& context,
                                           const std::string& what);
 

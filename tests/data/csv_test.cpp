@@ -104,7 +104,19 @@ TEST_CASE("numbers at the edge of a type are read or refused, never changed", "[
   CHECK_THROWS_WITH(table("a\n1.5\n", whole), Contains("'1.5'"));
   CHECK_THROWS_WITH(table("a\n1\n1e39\n"), Contains("'1e39'"));
   CHECK(table("a\n1e-40\n").features["a"][0].item<float>() == 1e-40f);
-  CHECK(table("a\n1\nnan\n-inf\n").features["a"][2].item<float>() < 0);
+  const List after_missing =
+      to_vector(table("a\n1\nnan\n", {.na_values = {"nan"}, .defaults = {{"a", "7"}}}).features["a"]);
+  CHECK(after_missing == List{1, 7});
+}
+
+TEST_CASE("a cell that says nan or inf is refused with its place", "[data]") {
+  for (const std::string cell : {"nan", "NaN", "-inf", "+Infinity", " INF "}) {
+    INFO(cell);
+    CHECK_THROWS_WITH(table("a,b\n1,2\n3," + cell + "\n"),
+                      Contains(":3: column 'b'") && Contains("not a finite number") && Contains("na_values"));
+    CHECK_THROWS_WITH(table("a\n" + cell + "\n", {.dtypes = {{"a", CsvType::kFloat64}}}), Contains(":2: column 'a'"));
+  }
+  CHECK(strings(table("a\nnan\ninf\n"), "a") == std::vector<std::string>{"nan", "inf"});  // text by its first cell
 }
 
 TEST_CASE("columns and labels are chosen by name, in the order asked for", "[data]") {

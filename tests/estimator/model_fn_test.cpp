@@ -1,6 +1,10 @@
 #include "estimator/model_fn.h"
 
+#include <torch/nn/module.h>
+
 #include "tests/testing.h"
+
+#include <optional>
 
 #include "core/error.h"
 #include "estimator/losses/losses.h"
@@ -73,6 +77,37 @@ TEST_CASE("a minimize that the train op leaves out is an error that names the ca
   });
   CHECK(found.kind == ErrorKind::kInvalidArgument);
   CHECK_THAT(found.message, Contains("minimize of SGD") && Contains("linear_model.cpp") && Contains("group"));
+}
+
+TEST_CASE("a train op of an earlier step is an error, and so is one that comes twice", "[estimator][E21]") {
+  std::optional<TrainOp> kept;
+  const Failure old = fails_and_recovers([&](const Features& f, const Labels& l, ModeKeys, ModelContext& ctx) {
+    const at::Tensor loss = (linear_output(f, ctx) - l.tensor()).square().mean();
+    if (!kept) kept = descend(loss, ctx);
+    return EstimatorSpec::train(loss, *kept);
+  });
+  CHECK_THAT(old.message, Contains("minimize of SGD") && Contains("another step"));
+  const Failure twice = fails_and_recovers([](const Features& f, const Labels& l, ModeKeys, ModelContext& ctx) {
+    const at::Tensor loss = (linear_output(f, ctx) - l.tensor()).square().mean();
+    const TrainOp once = descend(loss, ctx);
+    return EstimatorSpec::train(loss, group({once, once}));
+  });
+  CHECK_THAT(twice.message, Contains("minimize of SGD") && Contains("more than once"));
+}
+
+TEST_CASE("a module whose arguments change from step to step is an error that names it", "[estimator][E2]") {
+  struct Wide : torch::nn::Module {
+    explicit Wide(int64_t width) : w(register_parameter("w", at::zeros({width}))) {}
+    at::Tensor w;
+  };
+  int64_t width = 3;
+  const Failure found = fails_and_recovers([&](const Features& f, const Labels& l, ModeKeys, ModelContext& ctx) {
+    const auto wide = ctx.module<Wide>("wide", width++);
+    const at::Tensor loss = (linear_output(f, ctx) - l.tensor()).square().mean() + wide->w.sum();
+    return EstimatorSpec::train(loss, descend(loss, ctx));
+  });
+  CHECK(found.kind == ErrorKind::kInvalidArgument);
+  CHECK_THAT(found.message, Contains("module 'wide'") && Contains("other arguments"));
 }
 
 TEST_CASE("a loss that reaches no variable is an error", "[estimator][E21]") {

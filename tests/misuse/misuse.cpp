@@ -13,12 +13,22 @@ struct Net : torch::nn::Module {
   torch::nn::Linear inner = nullptr;
 };
 
+struct Size {
+  int64_t width;
+};
+struct Sized : torch::nn::Module {
+  explicit Sized(Size) {}
+};
+
 inline EstimatorSpec model_fn(const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
 #ifdef MISUSE_tensor_as_module_argument
   ctx.module<Net>("net", at::Tensor());
 #endif
 #ifdef MISUSE_module_as_module_argument
   ctx.module<Net>("net", torch::nn::Linear(2, 2));
+#endif
+#ifdef MISUSE_module_argument_without_equality
+  ctx.module<Sized>("net", Size{3});
 #endif
   const at::Tensor loss = losses::mean_squared_error(labels.tensor(), features["x"], ctx);
 #ifdef MISUSE_tower_optimizer_of_a_rate

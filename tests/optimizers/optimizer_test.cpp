@@ -7,6 +7,7 @@
 #include "optimizers/adagrad.h"
 #include "optimizers/adam.h"
 #include "optimizers/clip_gradients.h"
+#include "optimizers/ftrl.h"
 #include "optimizers/gradient_descent.h"
 #include "optimizers/momentum.h"
 #include "tests/optimizers/training.h"
@@ -142,8 +143,21 @@ TEST_CASE("a learning rate may follow the global step", "[optimizer]") {
   for (int i = 0; i < 3; ++i) step(schedule);
   CHECK(training.value("c").item<double>() == -2.25);
   CHECK_THROWS_WITH(step([](int64_t) { return std::nan(""); }), Contains("learning rate") && Contains("nan"));
+  CHECK_THROWS_WITH(step([](int64_t) { return -0.5; }), Contains("is -0.5") && Contains("of 0 or above"));
   CHECK_THROWS_WITH(step([](int64_t) -> double { throw std::runtime_error("no rate"); }), "no rate");
   CHECK(training.value("c").item<double>() == -2.25);
+}
+
+TEST_CASE("a rate of 0 is one, except for a rule that divides by it", "[optimizer]") {
+  Training training;
+  const auto step = [&](const Optimizer& optimizer) {
+    training.step(
+        [&](StepContext& context) { optimizer.minimize(Training::variable(context, "c", scalar(3)), context); });
+  };
+  const auto zero = [](int64_t) { return 0.0; };
+  step(GradientDescent({.learning_rate = zero}));
+  CHECK_THROWS_WITH(step(belfry::Ftrl({.learning_rate = zero})), Contains("Ftrl") && Contains("above 0"));
+  CHECK(training.value("c").item<double>() == 3);
 }
 
 TEST_CASE("slots are found by variable and slot name", "[optimizer][R12]") {
@@ -202,4 +216,25 @@ TEST_CASE("a tower's contribution scales its gradients", "[optimizer]") {
       },
       0.5);
   CHECK(training.value("c").item<double>() == 6);
+}
+
+TEST_CASE("combined gradients come in the order of one device", "[optimizer][R11]") {
+  for (int towers = 1; towers <= 2; ++towers) {
+    Training training(towers);
+    training.step(
+        [](StepContext& context) {
+          const at::Tensor c = Training::variable(context, "c", scalar(1));
+          const at::Tensor b = Training::variable(context, "b", scalar(1));
+          const at::Tensor a = Training::variable(context, "a", scalar(1));
+          const GradientDescent optimizer;
+          auto gradients = optimizer.compute_gradients(c + a, context, {.var_list = {"c", "b", "a"}});
+          TOWER_CHECK(gradients.size() == 3);
+          TOWER_CHECK(gradients[0].variable->name() == "c");
+          TOWER_CHECK(gradients[1].variable->name() == "b");
+          TOWER_CHECK(!gradients[1].gradient.defined());
+          TOWER_CHECK(gradients[2].variable->name() == "a");
+          optimizer.apply_gradients(std::move(gradients), context);
+        },
+        1, true);
+  }
 }

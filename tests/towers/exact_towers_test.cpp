@@ -11,8 +11,10 @@
 #include "optimizers/adagrad.h"
 #include "optimizers/adam.h"
 #include "optimizers/clip_gradients.h"
+#include "optimizers/ftrl.h"
 #include "optimizers/gradient_descent.h"
 #include "optimizers/momentum.h"
+#include "optimizers/rms_prop.h"
 #include "tests/towers/tower_runner.h"
 
 namespace belfry {
@@ -23,6 +25,7 @@ constexpr int64_t kUnits = 6;
 constexpr int64_t kClasses = 4;
 constexpr int64_t kVocabulary = 7;
 constexpr int64_t kParts = 3;
+constexpr int kOptimizers = 6;  // of make_optimizer
 
 // Terms of the loss. A model has any of them, added up.
 enum Term : unsigned {
@@ -64,6 +67,10 @@ Optimizer make_optimizer(int kind, const std::string& name = "") {
       return Momentum({.learning_rate = 0.02, .name = name});
     case 2:
       return Adagrad({.learning_rate = 0.05, .name = name});
+    case 3:
+      return Ftrl({.learning_rate = 0.05, .l2_regularization_strength = 0.01, .name = name});
+    case 4:
+      return RMSProp({.learning_rate = 0.002, .name = name});
     default:
       return Adam({.learning_rate = 0.002, .name = name});
   }
@@ -130,7 +137,7 @@ at::Tensor loss_of(const Recipe& r, const Forward& out, const Features& features
 TrainOp updates_of(const Recipe& r, const at::Tensor& loss, ModelContext& ctx) {
   if (r.two_optimizers) {
     TowerOptimizer first(make_optimizer(r.optimizer, "first"));
-    TowerOptimizer second(make_optimizer((r.optimizer + 1) % 4, "second"));
+    TowerOptimizer second(make_optimizer((r.optimizer + 1) % kOptimizers, "second"));
     return group({first.minimize(loss, ctx, {.var_list = {"hidden/kernel", "hidden/bias"}}),
                   second.minimize(loss, ctx, {.var_list = {"logits/kernel", "value/kernel"}})});
   }
@@ -204,7 +211,7 @@ Recipe random_recipe(std::mt19937_64& random, at::ScalarType dtype) {
                                               LossReduction::kSumOverBatchSize, LossReduction::kSumByNonzeroWeights};
   Recipe recipe;
   recipe.terms = static_cast<unsigned>(1 + random() % kAllTerms);
-  recipe.optimizer = static_cast<int>(random() % 4);
+  recipe.optimizer = static_cast<int>(random() % kOptimizers);
   recipe.sparse = random() % 2 == 0;
   recipe.clip = random() % 3 == 0;
   recipe.two_optimizers = !recipe.clip && random() % 4 == 0;
@@ -227,21 +234,21 @@ void check_random(int recipes, uint64_t first_seed, at::ScalarType dtype, int st
 TEST_CASE("Towers give what one device gives, for each kind of loss", "[towers][exact][R10][R11]") {
   for (unsigned term = 1; term < kAllTerms; term *= 2) {
     for (const LossReduction across : {LossReduction::kSum, LossReduction::kMean}) {
-      check_towers({.terms = term, .optimizer = static_cast<int>(term) % 4, .across = across, .towers = 3}, term, 60,
-                   1e-10);
+      check_towers({.terms = term, .optimizer = static_cast<int>(term) % kOptimizers, .across = across, .towers = 3},
+                   term, 60, 1e-10);
     }
   }
 }
 
 TEST_CASE("Towers give what one device gives, for each optimizer, with and without clipping",
           "[towers][exact][R11][R12]") {
-  for (int optimizer = 0; optimizer < 4; ++optimizer) {
+  for (int optimizer = 0; optimizer < kOptimizers; ++optimizer) {
     for (const bool clip : {false, true}) {
       check_towers({.terms = kWeightedCrossEntropy | kWeightedMean | kPenalty,
                     .optimizer = optimizer,
                     .sparse = true,
                     .clip = clip,
-                    .towers = 2 + optimizer},
+                    .towers = 2 + optimizer % 4},
                    17, 60, 1e-10);
     }
   }

@@ -10,6 +10,7 @@
 
 #include "core/log.h"
 #include "estimator/estimator.h"
+#include "estimator/heads/binary_class_head.h"
 #include "estimator/losses/losses.h"
 #include "estimator/metrics/means.h"
 #include "tests/support/temporary_directory.h"
@@ -368,6 +369,41 @@ TEST_CASE("replicate_model_fn: a train op in an evaluation is neither run nor mi
   TowerRunner runner(towers(model, 2, LossReduction::kSum));
   CHECK(runner.eval(column({1, 2}), column({1, 2})).loss.item<double>() == 27);
   CHECK(runner.number("c") == 10);
+}
+
+TEST_CASE("replicate_model_fn: params are given to every tower", "[towers][replicate][R2]") {
+  struct Params {
+    double scale;
+  };
+  const auto model = [](const Features& features, const Labels&, ModeKeys, ModelContext&, const Params& params) {
+    return EstimatorSpec::predict({{"y", features.tensor() * params.scale}});
+  };
+  TowerRunner runner(replicate_model_fn(model, Params{3}, {.devices = cpus(2)}));
+  CHECK(at::equal(runner.predict(column({1, 2, 3})).predictions["y"], column({3, 6, 9})));
+}
+
+TEST_CASE("replicate_model_fn: two heads of one kind meet each with its own, also when a tower skips one",
+          "[towers][replicate][R11]") {
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+    const at::Tensor rows = features["first"].nonzero().flatten();
+    const BinaryClassHead first({.name = "first"});
+    const BinaryClassHead second({.name = "second"});
+    const auto optimizer = [](const at::Tensor&) { return TrainOp(); };
+    at::Tensor loss = at::zeros({}, at::kDouble);
+    if (rows.numel() > 0) {
+      const Labels chosen(labels.tensor().index_select(0, rows));
+      const at::Tensor logits = features["x"].index_select(0, rows);
+      loss = loss + first.create_estimator_spec(features, mode, logits, chosen, optimizer, ctx).loss;
+    }
+    loss = loss + second.create_estimator_spec(features, mode, features["x"], labels, optimizer, ctx).loss;
+    return EstimatorSpec::eval(loss);
+  };
+  const Features features{{"x", column({1, -2, 3, 5})}, {"first", doubles({0, 0, 0, 1})}};
+  const at::Tensor labels = doubles({0, 1, 1, 0});
+  const double expected = TowerRunner(towers(model, 1)).eval(features, labels).loss.item<double>();
+  for (const int count : {2, 3, 4}) {
+    CHECK(TowerRunner(towers(model, count)).eval(features, labels).loss.item<double>() == Approx(expected));
+  }
 }
 
 TEST_CASE("replicate_model_fn: a spec for another mode is refused", "[towers][replicate]") {

@@ -24,9 +24,14 @@ StringTensor all_names(int64_t rows, const LabelVocabulary& vocabulary) {
 
 }  // namespace
 
-Predictions class_predictions(const ClassScores& scores, const LabelVocabulary& vocabulary) {
+Predictions class_numbers(const ClassScores& scores) {
   Predictions predictions = scores.scores;
   predictions.set("class_ids", scores.class_ids);
+  return predictions;
+}
+
+Predictions class_predictions(const ClassScores& scores, const LabelVocabulary& vocabulary) {
+  Predictions predictions = class_numbers(scores);
   predictions.set("classes", vocabulary.names_of(scores.class_ids));
   predictions.set("all_class_ids", all_ids(scores, at::kInt));
   predictions.set("all_classes", all_names(scores.class_ids.size(0), vocabulary));

@@ -17,6 +17,8 @@ struct ClassScores {
   at::Tensor class_ids;      // int64 [batch, 1]
 };
 
+// `scores`, class_ids: what class_predictions has of numbers that differ from row to row.
+Predictions class_numbers(const ClassScores& scores);
 // `scores`, class_ids, classes, all_class_ids, all_classes.
 Predictions class_predictions(const ClassScores& scores, const LabelVocabulary& vocabulary);
 // The same with ids and vocabularies in place of strings.

@@ -51,8 +51,9 @@ class MeanHead : public Head {
   std::string name() const override { return ""; }
   int64_t logits_dimension() const override { return 2; }
   LossReduction loss_reduction() const override { return LossReduction::kSumOverBatchSize; }
-  at::Tensor loss(const Features&, const Labels&, const at::Tensor& logits, ModelContext& ctx) const override {
-    return losses::compute_weighted_loss(logits, ctx, {.reduction = loss_reduction()});
+  at::Tensor loss(const Features&, const Labels&, const at::Tensor& logits, ModelContext& ctx,
+                  std::source_location where) const override {
+    return losses::compute_weighted_loss(logits, ctx, {.reduction = loss_reduction()}, where);
   }
   Predictions predictions(const at::Tensor& logits) const override { return {{"mean", logits.mean(1)}}; }
   EvalMetricOps metrics(const Features&, const Labels&, const at::Tensor& logits) const override {
@@ -160,7 +161,7 @@ TEST_CASE("labels that are no class are named with their row", "[heads][E76][E77
   CHECK_FAILS(two.run(BinaryClassHead(), ModeKeys::kEval), ErrorKind::kInvalidArgument, "label_vocabulary");
   HeadStep three = three_class_step();
   three.labels = at::tensor({1, -1}, at::kLong);
-  CHECK_FAILS(three.run(MultiClassHead(3), ModeKeys::kEval), ErrorKind::kOutOfRange, "label -1 in row 1");
+  CHECK_FAILS(three.run(MultiClassHead(3), ModeKeys::kEval), ErrorKind::kOutOfRange, "class -1 in row 1");
   three.labels = at::tensor({1.0F, 2.0F});
   CHECK_FAILS(three.run(MultiClassHead(3), ModeKeys::kEval), ErrorKind::kInvalidArgument, "integers from 0 to 2");
   CHECK_FAILS(three.run(MultiClassHead(3, {.label_vocabulary = {"a", "b", "c"}}), ModeKeys::kEval),
@@ -197,4 +198,22 @@ TEST_CASE("a head of one's own needs its six functions", "[heads]") {
   CHECK(spec.loss.item<double>() == 2);
   CHECK(value_of(spec.eval_metric_ops, "mean") == 2);
   CHECK(step.run(MeanHead(), ModeKeys::kPredict).predictions["mean"].equal(at::tensor({2.0F, 2.0F})));
+}
+
+TEST_CASE("an evaluation has the predictions that are numbers, without strings", "[heads][E77][E78]") {
+  const std::vector<std::string> multi{"logits", "probabilities", "class_ids"};
+  HeadStep three = three_class_step();
+  CHECK(three.run(MultiClassHead(3), ModeKeys::kEval).predictions.names() == multi);
+  const std::vector<std::string> binary{"logits", "logistic", "probabilities", "class_ids"};
+  HeadStep two = two_class_step();
+  CHECK(two.run(BinaryClassHead(), ModeKeys::kEval).predictions.names() == binary);
+}
+
+TEST_CASE("a loss_fn of a multi-class head is not given labels that are no class", "[heads][E78]") {
+  HeadStep step = three_class_step();
+  const auto zeros = [](const at::Tensor&, const at::Tensor& logits) { return logits.select(1, 0) * 0; };
+  CHECK(step.run(MultiClassHead(3, {.loss_fn = zeros}), ModeKeys::kEval).loss.item<double>() == 0);
+  step.labels = at::tensor({1, 3}, at::kLong);
+  CHECK_FAILS(step.run(MultiClassHead(3, {.loss_fn = zeros}), ModeKeys::kEval), ErrorKind::kOutOfRange,
+              "label 3 in row 1");
 }

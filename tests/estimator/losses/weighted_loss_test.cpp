@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "distribute/replica_set.h"
 #include "estimator/losses/losses.h"
 
@@ -146,4 +147,25 @@ TEST_CASE("reductions have TensorFlow's names", "[losses]") {
   CHECK(std::string(to_string(LossReduction::kSumOverBatchSize)) == "SUM_OVER_BATCH_SIZE");
   CHECK(is_valid(LossReduction::kNone));
   CHECK_FALSE(is_valid(static_cast<LossReduction>(-1)));
+}
+
+TEST_CASE("a sum whose towers are averaged is warned of once a place", "[losses][R3]") {
+  VariableStore store(1);
+  ReplicaSet replicas(store);
+  const auto warnings = [&](const LossPolicy& policy, LossReduction reduction, std::source_location where) {
+    std::string text;
+    const LogSink before = set_log_sink([&](LogLevel, std::string_view message) { text += message; });
+    StepContext context(replicas.replica(0), {.loss_policy = policy});
+    losses::compute_weighted_loss(doubles({1, 2}), context, {.reduction = reduction}, where);
+    set_log_sink(before);
+    return text;
+  };
+  const auto here = std::source_location::current();
+  CHECK(warnings({.contribution = 0.5}, LossReduction::kMean, here).empty());
+  CHECK(warnings({.contribution = 1}, LossReduction::kSum, here).empty());
+  CHECK(warnings({.contribution = 0.5, .exact = true}, LossReduction::kSum, here).empty());
+  const std::string place = "weighted_loss_test.cpp:" + std::to_string(here.line());
+  CHECK_THAT(warnings({.contribution = 0.5}, LossReduction::kSum, here), Contains(place) && Contains("SUM"));
+  CHECK(warnings({.contribution = 0.5}, LossReduction::kSum, here).empty());
+  CHECK_FALSE(warnings({.contribution = 0.5}, LossReduction::kSum, std::source_location::current()).empty());
 }
