@@ -255,11 +255,16 @@ TEST_CASE("Towers give what one device gives, for each optimizer, with and witho
 }
 
 TEST_CASE("Towers give what one device gives, within 1e-10 after 300 steps in float64", "[towers][exact][R10][R11]") {
-  check_random(24, 1000, at::kDouble, 300, 1e-10);
+  check_random(7, 1000, at::kDouble, 300, 1e-10);
+}
+
+TEST_CASE("Towers give what one device gives, within 1e-10 after 300 steps of other models",
+          "[towers][exact][R10][R11]") {
+  check_random(7, 1007, at::kDouble, 300, 1e-10);
 }
 
 TEST_CASE("Towers give what one device gives, within 1e-5 after 100 steps in float32", "[towers][exact][R10][R11]") {
-  check_random(30, 2000, at::kFloat, 100, 1e-5);
+  check_random(16, 2000, at::kFloat, 100, 1e-5);
 }
 
 TEST_CASE("Towers give what one device gives, over many more models", "[.slow][towers][exact]") {

@@ -200,11 +200,11 @@ TEST_CASE("merge_specs names the tower and both sides where specs differ", "[tow
   const EstimatorSpec predict = EstimatorSpec::predict({{"p", doubles({1})}});
   CHECK_FAILS(merged(predict, eval_spec(1)), ErrorKind::kFailedPrecondition, "tower 1");
   CHECK_FAILS(merged(eval_spec(1, {{"m", loss_of(1)}}), eval_spec(1)), ErrorKind::kFailedPrecondition,
-              "tower 1 has metrics () and tower 0 has (m)");
+              "tower 1 has metrics () and tower 0 has metrics (m)");
   CHECK_FAILS(merged(eval_spec(1, {{"m", loss_of(1)}}), eval_spec(1, {{"n", loss_of(1)}})),
-              ErrorKind::kFailedPrecondition, "tower 1 has metrics (n) and tower 0 has (m)");
+              ErrorKind::kFailedPrecondition, "tower 1 has metrics (n) and tower 0 has metrics (m)");
   CHECK_FAILS(merged(predict, EstimatorSpec::predict({{"q", doubles({1})}, {"r", doubles({1})}})),
-              ErrorKind::kFailedPrecondition, "tower 1 has predictions (q, r) and tower 0 has (p)");
+              ErrorKind::kFailedPrecondition, "tower 1 has predictions (q, r) and tower 0 has predictions (p)");
   EstimatorSpec with_loss = predict;
   with_loss.loss = loss_of(1);
   CHECK_FAILS(merged(predict, with_loss), ErrorKind::kFailedPrecondition, "tower 1 has a loss and tower 0 has no loss");
