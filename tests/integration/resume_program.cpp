@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   set_log_level(LogLevel::kWarning);
+  at::set_num_threads(1);  // OpenMP workers that spin for each other would make a loaded machine crawl
   try {
     return train(argv);
   } catch (const std::exception& error) {

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int kMaxSteps = 700;  // twelve passes over the data
+constexpr int kMaxSteps = 400;  // more than six passes over the data
 
 std::vector<std::string> command(const std::string& directory, int towers, int checkpoint_steps = 7) {
   return {BELFRY_RESUME_PROGRAM,           BELFRY_DIGITS, directory, std::to_string(towers), std::to_string(kMaxSteps),
