@@ -53,7 +53,12 @@ void write_summaries(const EvalResult& result, const std::string& directory, con
   EventFileWriter events(directory, files);
   std::vector<std::pair<std::string, double>> scalars;
   for (const auto& [name, value] : result) {
-    if (name != "global_step" && value.numel() == 1) scalars.emplace_back(name, value.item<double>());
+    if (name == "global_step") continue;
+    if (value.numel() == 1) {
+      scalars.emplace_back(name, value.item<double>());
+    } else {
+      events.add_tensor(name, value, result.global_step());
+    }
   }
   events.add_scalars(scalars, result.global_step());
   if (!checkpoint.empty()) events.add_text("checkpoint_path", checkpoint, result.global_step());

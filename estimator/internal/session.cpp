@@ -7,6 +7,7 @@
 #include "checkpoint/checkpoint_reader.h"
 #include "core/error.h"
 #include "core/hash64.h"
+#include "core/log.h"
 #include "distribute/random_scope.h"
 #include "estimator/internal/checkpoint_names.h"
 #include "optimizers/optimizer.h"
@@ -69,18 +70,27 @@ void Session::restore(const std::string& prefix) {
   restore_checked_ = false;
 }
 
-// Belfry's own state may be missing: TensorFlow does not write it.
-void Session::check_restored() {
+// Belfry's own state may be missing: TensorFlow does not write it. What is missing while all else of the checkpoint is
+// used is new: a part that only some steps use and that no step had used yet, or one that was added to the model.
+void Session::check_restored(ModeKeys mode) {
   if (restore_checked_) return;
+  restore_checked_ = true;
   RestoreDifference difference = store_.restore_difference();
   std::erase_if(difference.missing, [](const std::string& name) { return name.starts_with("belfry/"); });
-  if (!difference.missing.empty()) {
-    fail(ErrorKind::kInvalidArgument, "checkpoint ", restored_from_,
-         " does not fit the model. It lacks: ", listed(difference.missing),
-         ". It has, and the model does not ask for: ",
-         difference.unused.empty() ? "nothing" : listed(difference.unused));
+  std::erase_if(difference.unused, [&](const std::string& name) {
+    const bool slot = name.starts_with("training/") && mode != ModeKeys::kTrain;
+    return slot || name.starts_with("belfry/");
+  });
+  if (difference.missing.empty()) return;
+  if (difference.unused.empty()) {
+    log_warning("checkpoint ", restored_from_, " lacks ", listed(difference.missing),
+                ", which the model asks for: initial values are taken");
+    return;
   }
-  restore_checked_ = true;
+  restore_checked_ = false;
+  fail(ErrorKind::kInvalidArgument, "checkpoint ", restored_from_,
+       " does not fit the model. It lacks: ", listed(difference.missing),
+       ". It has, and the model does not ask for: ", listed(difference.unused));
 }
 
 EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& features, const Labels& labels,
@@ -118,7 +128,7 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
   try {
     step.spec = call_model_fn(*step.context, features, labels, mode);
     for (const StepContext* part : step.context->steps()) part->replica().check_after_step();
-    if (mode != ModeKeys::kTrain) check_restored();
+    if (mode != ModeKeys::kTrain) check_restored(mode);
   } catch (...) {
     replicas_.roll_back();
     // The leaves show the variables' own memory: what was written there is not to be undone.
@@ -133,7 +143,7 @@ void Session::prepare(SessionStep& step) {
   try {
     committer_.prepare(*step.spec.train_op);
     replicas_.prepare(step.context->steps());
-    check_restored();
+    check_restored(ModeKeys::kTrain);
   } catch (...) {
     replicas_.roll_back();
     throw;

@@ -64,7 +64,7 @@ class Session {
 
  private:
   EstimatorSpec call_model_fn(ModelContext& context, const Features& features, const Labels& labels, ModeKeys mode);
-  void check_restored();
+  void check_restored(ModeKeys mode);
 
   ModelFn model_fn_;
   const RunConfig& config_;

@@ -106,7 +106,7 @@ TEST_CASE("a full disk ends training with an error, and loses no step", "[estima
   check_nothing_half_written(dir.path());
   CHECK(saved(estimator, "global_step") == 4);
   CHECK(estimator.predict(line_features(2)).rows() == 2);
-  CHECK_THROWS_WITH(estimator.evaluate(line(16, 4, 1)), Contains(estimator.eval_dir()));  // its summaries
+  CHECK(estimator.evaluate(line(16, 4, 1)).global_step() == 4);  // without its summaries
   files.revive();
   CHECK(estimator.evaluate(line(16, 4, 1)).global_step() == 4);
   CHECK(estimator.train(line(), {.max_steps = 8}).global_step == 8);

@@ -110,7 +110,7 @@ TEST_CASE("variables that are not finite are not saved by a call that fails", "[
   };
   Estimator estimator(make_model_fn(model_fn), saving_every(dir.path(), 2));
   CHECK(failure([&] { estimator.train(line(), {.steps = 6}); }).kind == ErrorKind::kNanLoss);
-  CHECK(estimator.latest_checkpoint() == dir.file("model.ckpt-2"));
+  CHECK(estimator.latest_checkpoint().value_or("none") == dir.file("model.ckpt-2"));
 }
 
 TEST_CASE("a model_fn that writes into a variable is refused, and the variable has its value again", "[estimator]") {
@@ -196,4 +196,19 @@ TEST_CASE("a signal that comes when nobody looks any more still ends the process
   Estimator(linear_model_fn, quiet(dir.path())).train(line(), {.steps = 1, .hooks = {std::make_shared<Late>()}});
   CHECK(heard == 1);
   std::signal(SIGTERM, before);
+}
+
+TEST_CASE("a part that no step had used before the checkpoint does not stand in the way of going on", "[estimator][E3]") {
+  const TemporaryDirectory dir;
+  const auto model_fn = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
+    at::Tensor loss = (labels.tensor() - linear_output(features, ctx)).square().mean();
+    if (ctx.global_step() >= 2) loss = loss + ctx.variable("late/c", [] { return at::ones({}); }).square();
+    return EstimatorSpec::train(loss, descend(loss, ctx));
+  };
+  Estimator(make_model_fn(model_fn), saving_every(dir.path(), 1)).train(line(), {.max_steps = 2});
+  const CapturedLog log;
+  Estimator next(make_model_fn(model_fn), saving_every(dir.path(), 1));
+  CHECK(next.train(line(), {.max_steps = 3}).global_step == 3);
+  CHECK(saved(next, "late/c") == Approx(0.8));
+  CHECK(log.count(LogLevel::kWarning, "late/c") == 1);
 }

@@ -3,6 +3,8 @@
 
 #include "tests/testing.h"
 
+#include <ATen/Parallel.h>
+
 #include "core/error.h"
 #include "estimator/estimator.h"
 #include "estimator/losses/losses.h"
