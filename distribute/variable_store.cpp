@@ -168,6 +168,12 @@ bool VariableStore::was_restored(const std::string& name) const {
   return state_->restored.contains(name);
 }
 
+bool VariableStore::was_any_restored(const std::string& prefix) const {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->restored.lower_bound(prefix);
+  return found != state_->restored.end() && found->starts_with(prefix);
+}
+
 TensorDict VariableStore::snapshot() const {
   std::map<std::string, at::Tensor> values;
   for (const Variable* variable : variables()) values[variable->name()] = own_copy(variable->value(), at::kCPU);

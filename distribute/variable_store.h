@@ -60,6 +60,8 @@ class VariableStore {
   RestoreDifference restore_difference() const;
   // Whether a value of that name came with the last restore().
   bool was_restored(const std::string& name) const;
+  // Whether one whose name begins so did.
+  bool was_any_restored(const std::string& prefix) const;
 
   // Copies of all values, sorted by name, on the CPU. Restored values that nobody has asked for yet are among them: a
   // part of the model that only some steps use must not lose its state.

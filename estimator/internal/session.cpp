@@ -70,6 +70,17 @@ void Session::restore(const std::string& prefix) {
   restore_checked_ = false;
 }
 
+// A slot of an optimizer that the checkpoint knows nothing of, for a variable that it has: the optimizer was changed.
+bool Session::is_of_other_optimizer(const std::string& missing) const {
+  constexpr std::string_view kSlots = "training/";
+  if (!missing.starts_with(kSlots)) return false;
+  const size_t optimizer_end = missing.find('/', kSlots.size());
+  const size_t variable_end = missing.rfind('/');
+  if (optimizer_end == std::string::npos || variable_end <= optimizer_end) return false;
+  const std::string variable = missing.substr(optimizer_end + 1, variable_end - optimizer_end - 1);
+  return store_.was_restored(variable) && !store_.was_any_restored(missing.substr(0, optimizer_end + 1));
+}
+
 // Belfry's own state may be missing: TensorFlow does not write it. What is missing while all else of the checkpoint is
 // used is new: a part that only some steps use and that no step had used yet, or one that was added to the model.
 void Session::check_restored(ModeKeys mode) {
@@ -82,7 +93,9 @@ void Session::check_restored(ModeKeys mode) {
     return slot || name.starts_with("belfry/");
   });
   if (difference.missing.empty()) return;
-  if (difference.unused.empty()) {
+  const bool other_optimizer = std::any_of(difference.missing.begin(), difference.missing.end(),
+                                           [this](const std::string& name) { return is_of_other_optimizer(name); });
+  if (difference.unused.empty() && !other_optimizer) {
     log_warning("checkpoint ", restored_from_, " lacks ", listed(difference.missing),
                 ", which the model asks for: initial values are taken");
     return;
@@ -90,7 +103,7 @@ void Session::check_restored(ModeKeys mode) {
   restore_checked_ = false;
   fail(ErrorKind::kInvalidArgument, "checkpoint ", restored_from_,
        " does not fit the model. It lacks: ", listed(difference.missing),
-       ". It has, and the model does not ask for: ", listed(difference.unused));
+       ". It has, and the model does not ask for: ", difference.unused.empty() ? "nothing" : listed(difference.unused));
 }
 
 EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& features, const Labels& labels,

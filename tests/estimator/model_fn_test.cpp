@@ -18,9 +18,9 @@ using Catch::Contains;
 
 namespace {
 
-// That training with `bad` fails with these words and leaves no checkpoint, and that the same Estimator trains when
-// the model_fn behaves again.
-Failure fails_and_recovers(const ModelFn& bad) {
+// That training with `bad` fails after so many good steps, which are saved, and that the same Estimator trains when the
+// model_fn behaves again.
+Failure fails_and_recovers(const ModelFn& bad, int64_t good_steps = 0) {
   const TemporaryDirectory dir;
   bool misbehave = true;
   Estimator estimator(
@@ -29,9 +29,9 @@ Failure fails_and_recovers(const ModelFn& bad) {
       },
       quiet(dir.path()));
   Failure found = failure([&] { estimator.train(line(), {.steps = 3}); });
-  CHECK(posix_file_system().list(dir.path()).empty());
+  CHECK(posix_file_system().list(dir.path()).empty() == (good_steps == 0));
   misbehave = false;
-  CHECK(estimator.train(line(), {.steps = 3}).global_step == 3);
+  CHECK(estimator.train(line(), {.steps = 3}).global_step == good_steps + 3);
   return found;
 }
 
@@ -81,11 +81,13 @@ TEST_CASE("a minimize that the train op leaves out is an error that names the ca
 
 TEST_CASE("a train op of an earlier step is an error, and so is one that comes twice", "[estimator][E21]") {
   std::optional<TrainOp> kept;
-  const Failure old = fails_and_recovers([&](const Features& f, const Labels& l, ModeKeys, ModelContext& ctx) {
-    const at::Tensor loss = (linear_output(f, ctx) - l.tensor()).square().mean();
-    if (!kept) kept = descend(loss, ctx);
-    return EstimatorSpec::train(loss, *kept);
-  });
+  const Failure old = fails_and_recovers(
+      [&](const Features& f, const Labels& l, ModeKeys, ModelContext& ctx) {
+        const at::Tensor loss = (linear_output(f, ctx) - l.tensor()).square().mean();
+        if (!kept) kept = descend(loss, ctx);
+        return EstimatorSpec::train(loss, *kept);
+      },
+      /*good_steps=*/1);
   CHECK_THAT(old.message, Contains("minimize of SGD") && Contains("another step"));
   const Failure twice = fails_and_recovers([](const Features& f, const Labels& l, ModeKeys, ModelContext& ctx) {
     const at::Tensor loss = (linear_output(f, ctx) - l.tensor()).square().mean();
@@ -101,11 +103,13 @@ TEST_CASE("a module whose arguments change from step to step is an error that na
     at::Tensor w;
   };
   int64_t width = 3;
-  const Failure found = fails_and_recovers([&](const Features& f, const Labels& l, ModeKeys, ModelContext& ctx) {
-    const auto wide = ctx.module<Wide>("wide", width++);
-    const at::Tensor loss = (linear_output(f, ctx) - l.tensor()).square().mean() + wide->w.sum();
-    return EstimatorSpec::train(loss, descend(loss, ctx));
-  });
+  const Failure found = fails_and_recovers(
+      [&](const Features& f, const Labels& l, ModeKeys, ModelContext& ctx) {
+        const auto wide = ctx.module<Wide>("wide", width++);
+        const at::Tensor loss = (linear_output(f, ctx) - l.tensor()).square().mean() + wide->w.sum();
+        return EstimatorSpec::train(loss, descend(loss, ctx));
+      },
+      /*good_steps=*/1);
   CHECK(found.kind == ErrorKind::kInvalidArgument);
   CHECK_THAT(found.message, Contains("module 'wide'") && Contains("other arguments"));
 }

@@ -247,7 +247,7 @@ TEST_CASE("input that does not fit the columns is an error, after which training
   Features wide = all.features;
   wide.set("x", at::zeros({kRows, 4}));
   CHECK(fails_with(ErrorKind::kInvalidArgument, {"'x'", "[5, 4]", "[3]"}, [&] { train(wide, all.labels); }));
-  CHECK(fails_with(ErrorKind::kOutOfRange, {"label 3", "row 4"}, [&] {
+  CHECK(fails_with(ErrorKind::kOutOfRange, {"class 3", "row 4"}, [&] {
     train(all.features, at::tensor({0, 1, 2, 0, 3}, at::kLong).repeat({kRows / 5}));
   }));
   CHECK(fails_with(ErrorKind::kInvalidArgument, {"no labels"}, [&] { train(all.features, {}); }));
