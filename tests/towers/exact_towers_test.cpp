@@ -202,7 +202,7 @@ void check_towers(const Recipe& recipe, uint64_t seed, int steps, double toleran
     largest = std::max(largest, expected.abs().max().item<double>());
     worst = std::max(worst, (towers.value(variable->name()) - expected).abs().max().item<double>());
   }
-  CHECK(largest > 0.1);
+  CHECK(largest > 0.01);  // Ftrl keeps weights small
   CHECK(worst < tolerance * largest);
 }
 
