@@ -1,9 +1,8 @@
 // Model directories that tf.estimator wrote.
-#include <cstdlib>
-
 #include "checkpoint/checkpoint_manager.h"
 #include "tests/checkpoint/checkpoint_testing.h"
 #include "tests/checkpoint/json_values.h"
+#include "tests/support/reference_folder.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace belfry;
@@ -11,18 +10,13 @@ using namespace belfry::testing;
 
 namespace {
 
-std::string reference_folder() {
-  const char* other = std::getenv("BELFRY_REFERENCE_DIR");
-  return join_path(other ? other : BELFRY_TEST_DATA "/reference", "tf_checkpoints");
-}
-
 // Calls `visit` with the folder and the JSON of each.
 template <class Visit>
 void for_each_model(const Visit& visit) {
   int64_t models = 0;
-  for (const std::string& name : posix_file_system().list(reference_folder())) {
+  for (const std::string& name : posix_file_system().list(tf_checkpoints_folder())) {
     if (!name.ends_with(".json")) continue;
-    const std::string path = join_path(reference_folder(), name);
+    const std::string path = join_path(tf_checkpoints_folder(), name);
     INFO(path);
     visit(path.substr(0, path.size() - 5), read_json(path));
     ++models;

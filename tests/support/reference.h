@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -20,8 +21,10 @@ using Json = nlohmann::json;
 // The whole file. Fails the test, with the path, when it is not there.
 inline Json reference(const std::string& name) {
   const char* other = std::getenv("BELFRY_REFERENCE_DIR");
-  const std::string path =
-      (other ? std::string(other) : std::string(BELFRY_TEST_DATA "/reference")) + "/" + name + ".json";
+  const std::string own = BELFRY_TEST_DATA "/reference/" + name + ".json";
+  std::string path = other ? std::string(other) + "/" + name + ".json" : own;
+  // What lies in a folder beside the numbers, as the model directories of TensorFlow, need not be there too.
+  if (name.find('/') != std::string::npos && !std::filesystem::exists(path)) path = own;
   std::ifstream in(path);
   if (!in) FAIL("no reference file " << path);
   return Json::parse(in);

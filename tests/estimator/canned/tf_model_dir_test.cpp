@@ -1,13 +1,13 @@
 // A model directory that tf.estimator trained, gone on with.
 #include <ATen/ATen.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "checkpoint/checkpoint_reader.h"
 #include "estimator/canned/dnn_classifier.h"
 #include "estimator/feature_column/numeric_column.h"
 #include "tests/estimator/canned/canned_data.h"
+#include "tests/support/reference_folder.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/testing.h"
 
@@ -20,11 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const char* const kColumns[] = {"sepal_length", "sepal_width", "petal_length", "petal_width"};
-
-std::string reference_folder() {
-  const char* other = std::getenv("BELFRY_REFERENCE_DIR");
-  return other ? std::string(other) : std::string(BELFRY_TEST_DATA "/reference");
-}
 
 InputFn rows(const std::string& file, int64_t batch, bool repeat) {
   return [=] {
@@ -62,7 +57,7 @@ TEST_CASE("canned: a model directory that tf.estimator trained is evaluated, ser
           "[canned][E125][E88]") {
   const Json json = testing::reference("tf_checkpoints/iris_dnn_v2");
   const TemporaryDirectory directory;
-  fs::copy(reference_folder() + "/tf_checkpoints/iris_dnn_v2", directory.path(), fs::copy_options::recursive);
+  fs::copy(belfry::testing::tf_checkpoints_folder() + "/iris_dnn_v2", directory.path(), fs::copy_options::recursive);
   const int64_t batch = json["batch"];
   const int64_t steps = json["steps"];
   const std::string prefix = directory.file("model.ckpt-" + std::to_string(steps));
