@@ -48,6 +48,19 @@ TEST_CASE("predictions come row by row, without labels, in the order of the inpu
   CHECK(i == 16);
 }
 
+TEST_CASE("the end of the input ends a prediction, and nothing else", "[estimator][E11][E38]") {
+  Trained trained;
+  const auto rows = [&](const InputFn& input_fn) {
+    int64_t count = 0;
+    for (const Predictions& row : trained.estimator->predict(input_fn)) count += row["y"].numel();
+    return count;
+  };
+  CHECK(rows(line(10, 4, 1)) == 10);
+  CHECK(rows(line(10, 4, 2)) == 20);
+  CHECK(rows(no_input()) == 0);
+  CHECK(rows(line(3, 4, 1)) == 3);
+}
+
 TEST_CASE("predictions come batch by batch when asked for", "[estimator][E11]") {
   Trained trained;
   std::vector<int64_t> rows;

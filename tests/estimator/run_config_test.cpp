@@ -14,9 +14,20 @@ TEST_CASE("a RunConfig has TensorFlow's defaults", "[estimator][E28]") {
   CHECK(config.log_step_count_steps == 100);
   CHECK(config.keep_checkpoint_max == 5);
   CHECK(config.keep_checkpoint_every_n_hours == 10000);
+  CHECK_FALSE(config.save_checkpoints_steps);
+  CHECK_FALSE(config.save_checkpoints_secs);
   CHECK(config.checkpoint_secs() == 600.0);
   CHECK_FALSE(config.checkpoint_steps());
   config.validate();
+}
+
+TEST_CASE("what a RunConfig has beside TensorFlow's is on by default, and repeatable", "[estimator][E18][E28]") {
+  const RunConfig config;
+  CHECK(config.random_seed == 1);
+  CHECK(config.check_numerics);
+  CHECK(config.handle_signals);
+  CHECK(config.files == nullptr);
+  CHECK(&config.file_system() == &belfry::posix_file_system());
 }
 
 TEST_CASE("checkpoints go by steps or by seconds, or are off", "[estimator][E28][E30]") {

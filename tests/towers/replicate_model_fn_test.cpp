@@ -240,6 +240,90 @@ TEST_CASE("replicate_model_fn: models without labels, and with none in the input
   CHECK_FAILS(runner.train(column({1, 2}), column({1, 2})), ErrorKind::kInvalidArgument, "takes no labels");
 }
 
+struct StartParams {
+  double start = 10;
+  double rate = 1;
+};
+
+TEST_CASE("replicate_model_fn: a model_fn with params, which every tower gets and keeps by value",
+          "[towers][replicate][R2]") {
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx,
+                        const StartParams& params) {
+    const at::Tensor loss = abs_loss(features, labels, scalar_variable(ctx, "c", params.start));
+    if (mode == ModeKeys::kEval) return EstimatorSpec::eval(loss);
+    const TowerOptimizer optimizer(GradientDescent({.learning_rate = params.rate}));
+    return EstimatorSpec::train(loss, optimizer.minimize(loss, ctx));
+  };
+  StartParams params{.start = 5, .rate = 0.5};
+  TowerRunner runner(towers(make_model_fn(model, params), 2, LossReduction::kSum));
+  params = {.start = 100, .rate = 100};
+  CHECK(runner.train(column({1, 2}), column({1, 2})) == 4 + 8);
+  CHECK(runner.number("c") == 5 - 0.5 * 3);
+  CHECK(runner.eval(column({1, 2}), column({1, 2})).loss.item<double>() == 2.5 + 5);
+}
+
+// Tower indices that one step has, and what a tower sees of its device and its variable's memory.
+struct SeenTowers {
+  ModelFn model() {
+    return [this](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+      const at::Tensor c = scalar_variable(ctx, "c", 10);
+      const std::lock_guard lock(mutex);
+      devices[ctx.tower_index()] = ctx.replica().device();
+      memory[ctx.tower_index()] = c.const_data_ptr();
+      return abs_model(features, labels, mode, ctx);
+    };
+  }
+  std::mutex mutex;
+  std::map<int, at::Device> devices;
+  std::map<int, const void*> memory;
+};
+
+TEST_CASE("replicate_model_fn: without devices there is a tower for each GPU, or one on the CPU",
+          "[towers][replicate][R4]") {
+  SeenTowers seen;
+  TowerRunner runner(replicate_model_fn(seen.model(), {.loss_reduction = LossReduction::kSum, .devices = {}}));
+  const std::vector<std::string> names = default_devices();
+  const auto rows = static_cast<int64_t>(names.size());
+  const at::Tensor ones = at::ones({rows, 1}, at::kDouble);
+  CHECK(runner.train(ones, ones) == 9.0 * static_cast<double>(rows));
+  REQUIRE(seen.devices.size() == names.size());
+  for (const auto& [tower, device] : seen.devices) {
+    CHECK(device == parse_device(names[static_cast<size_t>(tower)]).device);
+  }
+  if (!at::globalContext().hasCUDA()) {
+    CHECK(seen.devices.size() == 1);
+    CHECK(seen.devices.begin()->second == at::Device(at::kCPU));
+  }
+}
+
+TEST_CASE("replicate_model_fn: variables are on the lone device, and on the CPU beside several",
+          "[towers][replicate][R5][R6]") {
+  const std::string lone = default_devices().front();  // a GPU where there is one
+  for (const int count : {1, 2}) {
+    SeenTowers seen;
+    const std::vector<std::string> devices(static_cast<size_t>(count), lone);
+    TowerRunner runner(replicate_model_fn(seen.model(), {.loss_reduction = LossReduction::kSum, .devices = devices}));
+    runner.train(column({1, 2}), column({1, 2}));
+    const at::Device of_towers = parse_device(lone).device;
+    CHECK(runner.value("c").device() == (count == 1 ? of_towers : at::Device(at::kCPU)));
+    CHECK(runner.store().device() == runner.value("c").device());
+    REQUIRE(seen.devices.size() == static_cast<size_t>(count));
+    for (const auto& [tower, device] : seen.devices) CHECK(device == of_towers);
+    CHECK(runner.number("c") == 7);
+  }
+}
+
+TEST_CASE("replicate_model_fn: towers share one variable of one name, without a prefix", "[towers][replicate][R9]") {
+  SeenTowers seen;
+  TowerRunner runner(towers(seen.model(), 3, LossReduction::kSum));
+  for (int step = 0; step < 2; ++step) runner.train(column({1, 2, 3}), column({1, 2, 3}));
+  REQUIRE(seen.memory.size() == 3);
+  for (const auto& [tower, address] : seen.memory) CHECK(address == runner.value("c").const_data_ptr());
+  std::vector<std::string> names;
+  for (const Variable* variable : runner.store().variables(VariableKind::kParameter)) names.push_back(variable->name());
+  CHECK(names == std::vector<std::string>{"c"});
+}
+
 TEST_CASE("replicate_model_fn: replicate() is the same as a transform", "[towers][replicate][R1]") {
   TowerRunner runner(replicate({.loss_reduction = LossReduction::kSum, .devices = cpus(2)})(abs_model));
   CHECK(runner.train(column({1, 2}), column({1, 2})) == 27);

@@ -88,6 +88,21 @@ TEST_CASE("TowerOptimizer: two losses, each with its variables", "[towers][optim
   }
 }
 
+TEST_CASE("TowerOptimizer: each tower may move other variables in the same call", "[towers][optimizer][R13]") {
+  for (const TowerWeighting weighting : kWeightings) {
+    TowerRunner runner = two_towers(
+        [](const Losses& losses, ModelContext& ctx) {
+          const char* mine = ctx.tower_index() == 0 ? "c" : "d";
+          return sgd().minimize(losses.of_c + losses.of_d, ctx, {.var_list = {mine}});
+        },
+        LossReduction::kSum, weighting);
+    runner.train(kOneTwo, kOneTwo);
+    CHECK(runner.number("c") == 10 - 1);  // the gradient of tower 0's row alone
+    CHECK(runner.number("d") == 2 - 2);   // and of tower 1's
+    CHECK(runner.store().global_step() == 1);
+  }
+}
+
 // So many minimize calls in tower 0 and tower 1.
 Body calls(int first, int second) {
   return [=](const Losses& losses, ModelContext& ctx) {

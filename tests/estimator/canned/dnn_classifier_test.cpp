@@ -1,10 +1,13 @@
 #include "estimator/canned/dnn_classifier.h"
 
 #include <ATen/ATen.h>
+#include <torch/script.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "data/tensor_input_fn.h"
@@ -124,7 +127,8 @@ bool refuses(const std::function<void(DNNClassifierOptions&)>& change, const std
 
 }  // namespace
 
-TEST_CASE("a DNNClassifier over three towers gives what one device gives, whatever the reduction", "[canned][R12]") {
+TEST_CASE("a DNNClassifier over three towers gives what one device gives, whatever the reduction",
+          "[canned][R12][R22]") {
   check_towers(LossReduction::kSumOverBatchSize);
   check_towers(LossReduction::kSum);
   check_towers(LossReduction::kMean);
@@ -144,6 +148,26 @@ TEST_CASE("an optimizer that is no TowerOptimizer is made one, and one that is s
   CHECK(calls == 1);
 }
 
+TEST_CASE("a TowerOptimizer that a function makes is made once, and trains as the optimizer itself", "[canned][E116]") {
+  std::atomic<int> calls = 0;
+  const auto make = [&]() -> Optimizer { return ++calls, GradientDescent({.learning_rate = 0.1}); };
+  const CannedOptimizer optimizers[] = {GradientDescent({.learning_rate = 0.1}), TowerOptimizer(make), make,
+                                        [&make]() -> Optimizer { return TowerOptimizer(make); }};
+  std::vector<at::Tensor> kernels;
+  for (const CannedOptimizer& optimizer : optimizers) {
+    calls = 0;
+    DNNClassifierOptions options = options_for_blobs();
+    options.optimizer = optimizer;
+    const TemporaryDirectory directory;
+    DNNClassifier classifier(options, {.model_dir = directory.path()}, three_towers());
+    CHECK(calls == 0);
+    classifier.train(batches(9), {.steps = 3});
+    CHECK(calls == (kernels.empty() ? 0 : 1));
+    kernels.push_back(classifier.get_variable_value("dnn/logits/kernel"));
+    CHECK(at::equal(kernels.back(), kernels.front()));
+  }
+}
+
 TEST_CASE("an export of a DNNClassifier over towers has the signatures of its head", "[canned][E78]") {
   const TemporaryDirectory directory;
   DNNClassifier classifier(options_for_blobs(), {.model_dir = directory.path()}, three_towers());
@@ -151,6 +175,38 @@ TEST_CASE("an export of a DNNClassifier over towers has the signatures of its he
   const ExportResult result = classifier.export_saved_model(directory.file("exports"), receiver());
   CHECK(std::filesystem::exists(result.path + "/torchscript/model.pt"));
   CHECK(result.warnings.empty());
+}
+
+// tf.estimator with a raw receiver keeps "predict" alone and drops the rest with a line in the log: programs that ask
+// for serving_default find nothing. Belfry keeps all signatures of the head, serving_default among them, on purpose:
+// its signatures take named tensors, not serialized examples, so nothing stands against classification.
+TEST_CASE("with a raw receiver every signature of a canned head is exported, serving_default too", "[canned][E70]") {
+  using Signatures = std::map<std::string, std::string>;
+  const auto exported = [](const DNNClassifierOptions& options, const InputFn& input) {
+    const TemporaryDirectory directory;
+    DNNClassifier classifier(options, {.model_dir = directory.path()});
+    classifier.train(input, {.steps = 1});
+    const ExportResult result = classifier.export_saved_model(directory.file("exports"), receiver());
+    torch::jit::ExtraFilesMap files{{"belfry_signature.json", ""}};
+    torch::jit::load(result.path + "/torchscript/model.pt", std::nullopt, files);
+    const auto json = nlohmann::json::parse(files["belfry_signature.json"]);
+    Signatures kinds;
+    for (const auto& [name, signature] : json["signatures"].items()) kinds[name] = signature["kind"];
+    return kinds;
+  };
+  CHECK(exported(options_for_blobs(), batches(10)) == Signatures{{"serving_default", "classification"},
+                                                                 {"classification", "classification"},
+                                                                 {"predict", "predict"}});
+  DNNClassifierOptions binary = options_for_blobs();
+  binary.n_classes = 2;
+  const auto two_classes = [] {
+    const Batch all = blobs();
+    return Dataset::from_tensors(all.features, all.labels.tensor().remainder(2)).batch(10);
+  };
+  CHECK(exported(binary, two_classes) == Signatures{{"serving_default", "classification"},
+                                                    {"classification", "classification"},
+                                                    {"regression", "regression"},
+                                                    {"predict", "predict"}});
 }
 
 TEST_CASE("a DNNClassifier learns, with dropout and batch normalization too", "[canned][E88]") {
@@ -201,6 +257,29 @@ TEST_CASE("dropout drops in training alone, and scales what stays", "[canned][E8
   const double kept = moved.ne(0).to(at::kDouble).mean().item<double>();
   CHECK(kept > 0.7);
   CHECK(kept < 0.8);
+}
+
+TEST_CASE("dropout comes before batch normalization", "[canned][E88]") {
+  DNNClassifierOptions options = options_for_blobs();
+  options.activation_fn = [](const at::Tensor& x) { return at::ones_like(x) + x * 0; };
+  options.hidden_units = {20};
+  options.dropout = 0.25;
+  options.batch_norm = true;
+  const TemporaryDirectory directory;
+  DNNClassifier classifier(options, {.model_dir = directory.path()});
+  classifier.train(batches(kRows), {.steps = 1});
+  // Of a column of ones dropout leaves zeros and k entries of 4/3: a mean of m = k / rows * 4/3, and a variance of
+  // m (4/3 - m). Normalized first, the column would be ones for the moving averages: mean 1, variance 0.
+  const auto moving = [&](const std::string& what) {
+    return classifier.get_variable_value("dnn/hiddenlayer_0/batchnorm_0/moving_" + what).to(at::kDouble);
+  };
+  const at::Tensor mean = moving("mean") / 0.001;
+  const at::Tensor variance = (moving("variance") - 0.999) / 0.001;
+  const at::Tensor kept = mean * kRows * 0.75;
+  CHECK(at::allclose(kept, kept.round(), /*rtol=*/0, /*atol=*/1e-3));
+  CHECK(kept.ne(kept.narrow(0, 0, 1)).any().item<bool>());
+  CHECK(mean.mean().item<double>() == Approx(1).margin(0.1));
+  CHECK(at::allclose(variance, mean * (4.0 / 3 - mean), /*rtol=*/0, /*atol=*/1e-3));
 }
 
 TEST_CASE("initial kernels are Glorot uniform and biases zero", "[canned][E88]") {

@@ -103,6 +103,23 @@ TEST_CASE("summaries are written at the first step and every so many after it", 
   CHECK(steps_with(dir.path(), "loss") == std::vector<int64_t>{1, 2, 6, 10});
 }
 
+TEST_CASE("SummarySaverHook goes by seconds too, from the first step on", "[estimator][hooks][E47]") {
+  const SummarySaverHook::Summaries summaries{{"seven", torch::tensor(7.0)}};
+  for (const auto& [secs, steps] : {std::pair{1e-9, std::vector<int64_t>{1, 2, 3}}, {1e9, {1}}}) {
+    const TemporaryDirectory dir;
+    RunConfig config = quiet(dir.path());
+    config.log_step_count_steps = 1000;  // for the writer of events
+    const auto saver = std::make_shared<SummarySaverHook>(
+        std::nullopt, secs, [&]() -> auto& { return summaries; });
+    Estimator(linear_model_fn, config).train(line(), {.steps = 3, .hooks = {saver}});
+    CHECK(steps_with(dir.path(), "loss") == steps);
+    CHECK(steps_with(dir.path(), "seven") == steps);
+  }
+  const auto none = [&]() -> auto& { return summaries; };
+  CHECK_THROWS_WITH(SummarySaverHook(std::nullopt, std::nullopt, none), Contains("neither"));
+  CHECK_THROWS_WITH(SummarySaverHook(1, 1.0, none), Contains("both"));
+}
+
 TEST_CASE("a model's own summary of the loss stays alone", "[estimator][hooks][E7]") {
   const TemporaryDirectory dir;
   const auto model = [](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
