@@ -1,6 +1,5 @@
 // Interrupted trainings end with the bits of an uninterrupted one. BELFRY_RESUME_KILLS sets how many kills there are
-// for each training (10, or 3 of the one whose model grows, when it is not set); BELFRY_RESUME_SEED repeats their
-// moments.
+// for each number of towers (10 when it is not set); BELFRY_RESUME_SEED repeats their moments.
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): SIGKILL
 
 #include <chrono>
@@ -24,21 +23,9 @@ namespace {
 
 constexpr int kMaxSteps = 400;  // more than six passes over the data
 
-// Which training of resume_program: with how many towers, and whether it is the one whose model grows late.
-struct Training {
-  int towers = 1;
-  bool late = false;
-};
-
-std::vector<std::string> command(const std::string& directory, const Training& training, int checkpoint_steps = 7) {
-  std::vector<std::string> words{BELFRY_RESUME_PROGRAM,
-                                 BELFRY_DIGITS,
-                                 directory,
-                                 std::to_string(training.towers),
-                                 std::to_string(kMaxSteps),
-                                 std::to_string(checkpoint_steps)};
-  if (training.late) words.emplace_back("late");
-  return words;
+std::vector<std::string> command(const std::string& directory, int towers, int checkpoint_steps = 7) {
+  return {BELFRY_RESUME_PROGRAM,           BELFRY_DIGITS, directory, std::to_string(towers), std::to_string(kMaxSteps),
+          std::to_string(checkpoint_steps)};
 }
 
 int64_t number_from(const char* variable, int64_t otherwise) {
@@ -67,9 +54,9 @@ void check_same_bits(const std::string& directory, const std::string& expected_d
 
 // One uninterrupted run, and how long it took.
 struct Reference {
-  explicit Reference(const Training& training) {
+  explicit Reference(int towers) {
     const auto begin = Clock::now();
-    REQUIRE(ChildProcess(command(dir.path(), training)).wait().code == 0);
+    REQUIRE(ChildProcess(command(dir.path(), towers)).wait().code == 0);
     duration = Clock::now() - begin;
   }
   TemporaryDirectory dir;
@@ -94,40 +81,59 @@ bool wait_for_checkpoint(ChildProcess& child, const std::string& directory) {
   return false;
 }
 
-// Until the kills are used up, with a new directory whenever a run gets to its end.
-void check_kills(const Training& training, int64_t kills) {
+}  // namespace
+
+TEST_CASE("a training that is killed again and again ends with the bits of one that was not", "[resume][E3][E4]") {
+  const int towers = GENERATE(1, 2);
   const auto seed = static_cast<uint64_t>(number_from("BELFRY_RESUME_SEED", std::random_device()()));
-  CAPTURE(training.towers, seed);
-  const Reference reference(training);
-  const CheckpointReader whole(CheckpointManager(reference.dir.path()).latest().prefix.value());
-  CHECK(whole.contains("training/Adam/late/weight/m") == training.late);
+  CAPTURE(towers, seed);
+  const Reference reference(towers);
   std::mt19937_64 random(seed);
-  int64_t left = number_from("BELFRY_RESUME_KILLS", kills);
-  while (left > 0) {
+  int64_t left = number_from("BELFRY_RESUME_KILLS", 10);
+  while (left > 0) {  // until its kills are used up, with a new directory whenever a run gets to its end
     const TemporaryDirectory dir;
     bool finished = false;
     while (!finished && left > 0) {
-      ChildProcess child(command(dir.path(), training));
+      ChildProcess child(command(dir.path(), towers));
       if (killed_at_random(child, reference, random)) {
         --left;
       } else {
         finished = true;
       }
     }
-    if (!finished) REQUIRE(ChildProcess(command(dir.path(), training)).wait().code == 0);
+    if (!finished) REQUIRE(ChildProcess(command(dir.path(), towers)).wait().code == 0);
     check_same_bits(dir.path(), reference.dir.path());
   }
 }
 
-}  // namespace
-
-TEST_CASE("a training that is killed again and again ends with the bits of one that was not", "[resume][E3][E4]") {
-  const int towers = GENERATE(1, 2);
-  check_kills({.towers = towers}, 10);
-}
-
-TEST_CASE("so does one whose variables and slots appear late, with clipping and input from a generator",
+TEST_CASE("SIGINT and SIGTERM save, end the program cleanly, and the training goes on with the same bits",
           "[resume][E3][E4]") {
-  const Training training{.towers = GENERATE(1, 2), .late = true};
-  check_kills(training, 3);
+  const int towers = GENERATE(1, 2);
+  const Reference reference(towers);
+  const TemporaryDirectory dir;
+  CheckpointManager checkpoints(dir.path());
+  int64_t step = 0;
+  for (const int signal : {SIGINT, SIGTERM}) {
+    CAPTURE(towers, signal, step);
+    // No interval passes: what is saved is saved for the signal's sake.
+    ChildProcess child(command(dir.path(), towers, 100 * kMaxSteps));
+    if (step == 0) {
+      REQUIRE(wait_for_checkpoint(child, dir.path()));
+    } else {
+      std::this_thread::sleep_for(reference.duration / 2);
+    }
+    child.send(signal);
+    const ExitStatus status = child.wait();
+    if (status.signal != 0 && step > 0) continue;  // it came before train() was called
+    REQUIRE(status.signal == 0);
+    if (status.code == 0) break;  // it came after the last step
+    REQUIRE(status.code == 3);
+    const std::string newest = checkpoints.latest().prefix.value();
+    CHECK(*checkpoint_step(newest) > step);
+    step = *checkpoint_step(newest);
+    CHECK_FALSE(CheckpointReader(newest).tensor("belfry/input/finished").item<bool>());
+  }
+  CHECK(step > 0);
+  REQUIRE(ChildProcess(command(dir.path(), towers)).wait().code == 0);
+  check_same_bits(dir.path(), reference.dir.path());
 }
