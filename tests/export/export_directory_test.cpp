@@ -1,6 +1,6 @@
 #include "export/export_directory.h"
 
-#include "failure.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/fault_injecting_file_system.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/testing.h"

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "failure.h"
+#include "tests/support/check_fails.h"
 #include "tests/testing.h"
 
 using namespace belfry;

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "export/name_mangling.h"
-#include "failure.h"
+#include "tests/support/check_fails.h"
 #include "loaded_model.h"
 #include "tests/support/fault_injecting_file_system.h"
 #include "tests/support/temporary_directory.h"

@@ -1,6 +1,6 @@
 #include "export/serving_input_receiver.h"
 
-#include "failure.h"
+#include "tests/support/check_fails.h"
 #include "tests/testing.h"
 
 using namespace belfry;

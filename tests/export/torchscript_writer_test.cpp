@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "failure.h"
+#include "tests/support/check_fails.h"
 #include "loaded_model.h"
 #include "tests/testing.h"
 #include "traced_models.h"

@@ -1,7 +1,7 @@
 #include <torch/torch.h>
 
 #include "export/trace.h"
-#include "failure.h"
+#include "tests/support/check_fails.h"
 #include "tests/testing.h"
 #include "traced_models.h"
 

@@ -2,7 +2,7 @@
 
 #include <torch/torch.h>
 
-#include "failure.h"
+#include "tests/support/check_fails.h"
 #include "loaded_model.h"
 #include "tests/testing.h"
 #include "traced_models.h"

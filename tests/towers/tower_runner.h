@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "estimator/internal/session.h"
 #include "estimator/model_fn.h"
+#include "tests/support/check_fails.h"
 #include "tests/testing.h"
 #include "towers/replicate_model_fn.h"
 #include "towers/tower_optimizer.h"
@@ -68,30 +69,5 @@ inline double metric_value(const EstimatorSpec& spec, const std::string& name) {
   }
   fail(ErrorKind::kNotFound, "no metric '", name, "'");
 }
-
-struct Failure {
-  ErrorKind kind;
-  std::string message;
-};
-
-// None when the call succeeds.
-template <class Call>
-std::optional<Failure> failure_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return Failure{error.kind(), error.what()};
-  }
-  return std::nullopt;
-}
-
-// Asserts the error's kind and that its message has the part.
-#define CHECK_FAILS(call, error_kind, part)                                   \
-  do {                                                                        \
-    const auto failed = ::belfry::testing::failure_of([&] { (void)(call); }); \
-    REQUIRE(failed.has_value());                                              \
-    CHECK(failed->kind == (error_kind));                                      \
-    CHECK_THAT(failed->message, Catch::Contains(part));                       \
-  } while (false)
 
 }  // namespace belfry::testing
