@@ -113,9 +113,18 @@ EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& feat
   const StepScope scope(context);
   const RandomScope random(context.random_seed());
   const at::AutoGradMode grad(mode == ModeKeys::kTrain);
-  EstimatorSpec spec = model_fn_(features, labels, mode, context);
-  check_unwritten("feature", features, features_before);
-  check_unwritten("label", labels, labels_before);
+  EstimatorSpec spec;
+  const auto check_input = [&] {
+    check_unwritten("feature", features, features_before);
+    check_unwritten("label", labels, labels_before);
+  };
+  try {
+    spec = model_fn_(features, labels, mode, context);
+  } catch (...) {
+    check_input();  // towers share the memory: what one wrote makes another's backward pass throw
+    throw;
+  }
+  check_input();
   require(spec.mode == mode, "the model_fn was called for mode ", to_string(mode), " and returned a spec for mode ",
           to_string(spec.mode));
   spec.validate();
