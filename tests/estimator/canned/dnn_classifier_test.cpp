@@ -14,7 +14,7 @@
 #include "estimator/feature_column/numeric_column.h"
 #include "optimizers/adam.h"
 #include "optimizers/gradient_descent.h"
-#include "tests/export/failure.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/testing.h"
 #include "towers/replicate_model_fn.h"

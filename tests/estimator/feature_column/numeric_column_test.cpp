@@ -5,7 +5,7 @@
 #include "distribute/replica_set.h"
 #include "estimator/feature_column/input_layer.h"
 #include "estimator/model_context.h"
-#include "tests/export/failure.h"
+#include "tests/support/check_fails.h"
 #include "tests/testing.h"
 
 using namespace belfry;

@@ -9,7 +9,7 @@
 #include "estimator/losses/weighted_loss.h"
 #include "estimator/metrics/means.h"
 #include "tests/estimator/heads/head_step.h"
-#include "tests/export/failure.h"
+#include "tests/support/check_fails.h"
 #include "tests/testing.h"
 
 using namespace belfry;
