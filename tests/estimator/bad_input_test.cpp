@@ -8,10 +8,10 @@
 #include "checkpoint/checkpoint_manager.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "core/error.h"
-#include "failure.h"
 #include "linear_model.h"
 #include "optimizers/adam.h"
 #include "optimizers/gradient_descent.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/fault_injecting_file_system.h"
 #include "tests/support/temporary_directory.h"
 

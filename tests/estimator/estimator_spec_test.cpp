@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "estimator/metrics/means.h"
 #include "estimator/session_run_hook.h"
-#include "failure.h"
+#include "tests/support/check_fails.h"
 
 using namespace belfry;
 using belfry::testing::Failure;

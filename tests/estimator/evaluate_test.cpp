@@ -3,8 +3,8 @@
 #include "checkpoint/checkpoint_reader.h"
 #include "core/error.h"
 #include "estimator/summaries/event_reader.h"
-#include "failure.h"
 #include "linear_model.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace belfry;

@@ -8,8 +8,8 @@
 
 #include "core/error.h"
 #include "estimator/losses/losses.h"
-#include "failure.h"
 #include "linear_model.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace belfry;

@@ -3,8 +3,8 @@
 #include "core/error.h"
 #include "core/string_tensor.h"
 #include "estimator/session_run_hook.h"
-#include "failure.h"
 #include "linear_model.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/fault_injecting_file_system.h"
 #include "tests/support/temporary_directory.h"
 

@@ -8,8 +8,8 @@
 #include "checkpoint/checkpoint_writer.h"
 #include "core/error.h"
 #include "estimator/hooks/checkpoint_saver_hook.h"
-#include "failure.h"
 #include "linear_model.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace belfry;
@@ -198,7 +198,8 @@ TEST_CASE("a signal that comes when nobody looks any more still ends the process
   std::signal(SIGTERM, before);
 }
 
-TEST_CASE("a part that no step had used before the checkpoint does not stand in the way of going on", "[estimator][E3]") {
+TEST_CASE("a part that no step had used before the checkpoint does not stand in the way of going on",
+          "[estimator][E3]") {
   const TemporaryDirectory dir;
   const auto model_fn = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
     at::Tensor loss = (labels.tensor() - linear_output(features, ctx)).square().mean();

@@ -6,8 +6,8 @@
 #include "data/tensor_input_fn.h"
 #include "estimator/hooks/checkpoint_saver_hook.h"
 #include "estimator/losses/losses.h"
-#include "failure.h"
 #include "linear_model.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace belfry;

@@ -1,9 +1,9 @@
 #include "tests/testing.h"
 
 #include "core/error.h"
-#include "failure.h"
 #include "linear_model.h"
 #include "optimizers/adagrad.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace belfry;

@@ -1,5 +1,6 @@
 // Interrupted trainings end with the bits of an uninterrupted one. BELFRY_RESUME_KILLS sets how many kills there are
-// for each number of towers (10 when it is not set); BELFRY_RESUME_SEED repeats their moments.
+// for each training (10, or 3 of the one whose model grows, when it is not set); BELFRY_RESUME_SEED repeats their
+// moments.
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): SIGKILL
 
 #include <chrono>
@@ -21,11 +22,23 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int kMaxSteps = 400;  // more than six passes over the data
+constexpr int kMaxSteps = 700;  // twelve passes over the data
 
-std::vector<std::string> command(const std::string& directory, int towers, int checkpoint_steps = 7) {
-  return {BELFRY_RESUME_PROGRAM,           BELFRY_DIGITS, directory, std::to_string(towers), std::to_string(kMaxSteps),
-          std::to_string(checkpoint_steps)};
+// Which training of resume_program: with how many towers, and whether it is the one whose model grows late.
+struct Training {
+  int towers = 1;
+  bool late = false;
+};
+
+std::vector<std::string> command(const std::string& directory, const Training& training, int checkpoint_steps = 7) {
+  std::vector<std::string> words{BELFRY_RESUME_PROGRAM,
+                                 BELFRY_DIGITS,
+                                 directory,
+                                 std::to_string(training.towers),
+                                 std::to_string(kMaxSteps),
+                                 std::to_string(checkpoint_steps)};
+  if (training.late) words.emplace_back("late");
+  return words;
 }
 
 int64_t number_from(const char* variable, int64_t otherwise) {
@@ -54,9 +67,9 @@ void check_same_bits(const std::string& directory, const std::string& expected_d
 
 // One uninterrupted run, and how long it took.
 struct Reference {
-  explicit Reference(int towers) {
+  explicit Reference(const Training& training) {
     const auto begin = Clock::now();
-    REQUIRE(ChildProcess(command(dir.path(), towers)).wait().code == 0);
+    REQUIRE(ChildProcess(command(dir.path(), training)).wait().code == 0);
     duration = Clock::now() - begin;
   }
   TemporaryDirectory dir;
@@ -81,42 +94,56 @@ bool wait_for_checkpoint(ChildProcess& child, const std::string& directory) {
   return false;
 }
 
-}  // namespace
-
-TEST_CASE("a training that is killed again and again ends with the bits of one that was not", "[resume][E3][E4]") {
-  const int towers = GENERATE(1, 2);
+// Until the kills are used up, with a new directory whenever a run gets to its end.
+void check_kills(const Training& training, int64_t kills) {
   const auto seed = static_cast<uint64_t>(number_from("BELFRY_RESUME_SEED", std::random_device()()));
-  CAPTURE(towers, seed);
-  const Reference reference(towers);
+  CAPTURE(training.towers, seed);
+  const Reference reference(training);
+  const CheckpointReader whole(CheckpointManager(reference.dir.path()).latest().prefix.value());
+  CHECK(whole.contains("training/Adam/late/weight/m") == training.late);
   std::mt19937_64 random(seed);
-  int64_t left = number_from("BELFRY_RESUME_KILLS", 10);
-  while (left > 0) {  // until its kills are used up, with a new directory whenever a run gets to its end
+  int64_t left = number_from("BELFRY_RESUME_KILLS", kills);
+  while (left > 0) {
     const TemporaryDirectory dir;
     bool finished = false;
     while (!finished && left > 0) {
-      ChildProcess child(command(dir.path(), towers));
+      ChildProcess child(command(dir.path(), training));
       if (killed_at_random(child, reference, random)) {
         --left;
       } else {
         finished = true;
       }
     }
-    if (!finished) REQUIRE(ChildProcess(command(dir.path(), towers)).wait().code == 0);
+    if (!finished) REQUIRE(ChildProcess(command(dir.path(), training)).wait().code == 0);
     check_same_bits(dir.path(), reference.dir.path());
   }
+}
+
+}  // namespace
+
+TEST_CASE("a training that is killed again and again ends with the bits of one that was not", "[resume][E3][E4]") {
+  const int towers = GENERATE(1, 2);
+  check_kills({.towers = towers}, 10);
+}
+
+TEST_CASE("so does one whose variables and slots appear late, with clipping and input from a generator",
+          "[resume][E3][E4]") {
+  const Training training{.towers = GENERATE(1, 2), .late = true};
+  check_kills(training, 3);
 }
 
 TEST_CASE("SIGINT and SIGTERM save, end the program cleanly, and the training goes on with the same bits",
           "[resume][E3][E4]") {
   const int towers = GENERATE(1, 2);
-  const Reference reference(towers);
+  const Training training{.towers = towers};
+  const Reference reference(training);
   const TemporaryDirectory dir;
   CheckpointManager checkpoints(dir.path());
   int64_t step = 0;
   for (const int signal : {SIGINT, SIGTERM}) {
     CAPTURE(towers, signal, step);
     // No interval passes: what is saved is saved for the signal's sake.
-    ChildProcess child(command(dir.path(), towers, 100 * kMaxSteps));
+    ChildProcess child(command(dir.path(), training, 100 * kMaxSteps));
     if (step == 0) {
       REQUIRE(wait_for_checkpoint(child, dir.path()));
     } else {
@@ -134,6 +161,6 @@ TEST_CASE("SIGINT and SIGTERM save, end the program cleanly, and the training go
     CHECK_FALSE(CheckpointReader(newest).tensor("belfry/input/finished").item<bool>());
   }
   CHECK(step > 0);
-  REQUIRE(ChildProcess(command(dir.path(), towers)).wait().code == 0);
+  REQUIRE(ChildProcess(command(dir.path(), training)).wait().code == 0);
   check_same_bits(dir.path(), reference.dir.path());
 }

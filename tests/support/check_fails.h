@@ -1,4 +1,4 @@
-// The error that a call ends with.
+// The belfry::Error that a call ends with.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 namespace belfry::testing {
 
 struct Failure {
-  ErrorKind kind;
-  std::string message;
+  ErrorKind kind = ErrorKind::kInternal;
+  std::string message = "nothing was thrown";
 };
 
 // None when the call succeeds.
@@ -22,6 +22,12 @@ std::optional<Failure> failure_of(Call&& call) {
     return Failure{error.kind(), error.what()};
   }
   return std::nullopt;
+}
+
+// The same for a call that is expected to fail: a success is a failure of a kind and message that no test wants.
+template <class Call>
+Failure failure(Call&& call) {
+  return failure_of(call).value_or(Failure{});
 }
 
 // Asserts the error's kind and a part of its message.

@@ -40,4 +40,13 @@ inline EstimatorSpec abs_model(const Features& features, const Labels& labels, M
   return abs_spec(features, labels, mode, ctx, TowerOptimizer(GradientDescent({.learning_rate = 1.0})));
 }
 
+// The model_fn over so many logical devices.
+inline ModelFn towers(ModelFn model_fn, int count, LossReduction reduction = LossReduction::kSumByNonzeroWeights,
+                      TowerWeighting weighting = TowerWeighting::kExact) {
+  return replicate_model_fn(std::move(model_fn),
+                            {.loss_reduction = reduction, .devices = cpus(count), .weighting = weighting});
+}
+
+inline constexpr TowerWeighting kWeightings[] = {TowerWeighting::kExact, TowerWeighting::kTensorFlow};
+
 }  // namespace belfry::testing

@@ -4,8 +4,8 @@
 #include "core/error.h"
 #include "estimator/hooks/checkpoint_saver_hook.h"
 #include "recording_hook.h"
-#include "tests/estimator/failure.h"
 #include "tests/estimator/linear_model.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace belfry;

@@ -1,8 +1,8 @@
 #include "estimator/hooks/logging_tensor_hook.h"
 
 #include "core/error.h"
-#include "tests/estimator/failure.h"
 #include "tests/estimator/linear_model.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/testing.h"
 

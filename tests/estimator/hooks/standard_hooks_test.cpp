@@ -9,8 +9,8 @@
 #include "estimator/hooks/summary_saver_hook.h"
 #include "estimator/losses/losses.h"
 #include "estimator/summaries/event_reader.h"
-#include "tests/estimator/failure.h"
 #include "tests/estimator/linear_model.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace belfry;
