@@ -28,8 +28,6 @@ class Variable {
   VariableKind kind() const { return kind_; }
   // Dense in one layout for good: contiguous, or channels last where the module made it so.
   const at::Tensor& value() const { return value_; }
-  // The same memory as one dimension, in the order of memory.
-  const at::Tensor& flat() const { return flat_; }
   // Raised by every commit that changed the value.
   uint64_t version() const { return version_; }
   void bump_version() { ++version_; }
@@ -43,7 +41,6 @@ class Variable {
   std::string name_;
   VariableKind kind_;
   at::Tensor value_;
-  at::Tensor flat_;
   uint64_t version_ = 0;
 };
 

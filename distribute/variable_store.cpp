@@ -174,6 +174,27 @@ bool VariableStore::was_any_restored(const std::string& prefix) const {
   return found != state_->restored.end() && found->starts_with(prefix);
 }
 
+std::vector<std::string> VariableStore::waiting_names(const std::string& prefix) const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<std::string> names;
+  for (auto at = state_->waiting.lower_bound(prefix); at != state_->waiting.end() && at->first.starts_with(prefix);
+       ++at)
+    names.push_back(at->first);
+  return names;
+}
+
+Variable* VariableStore::find_or_take(const std::string& name, VariableKind kind) {
+  if (Variable* known = find(name)) return known;
+  at::Tensor value;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto waiting = state_->waiting.find(name);
+    if (waiting == state_->waiting.end()) return nullptr;
+    value = waiting->second;
+  }
+  return &get_or_create(name, kind, value);
+}
+
 TensorDict VariableStore::snapshot() const {
   std::map<std::string, at::Tensor> values;
   for (const Variable* variable : variables()) values[variable->name()] = own_copy(variable->value(), at::kCPU);

@@ -63,6 +63,11 @@ class VariableStore {
   // Whether one whose name begins so did.
   bool was_any_restored(const std::string& prefix) const;
 
+  // Restored values whose name begins so and that nobody has asked for yet.
+  std::vector<std::string> waiting_names(const std::string& prefix) const;
+  // The variable of that name, made of the restored value where that waits; null when there is neither.
+  Variable* find_or_take(const std::string& name, VariableKind kind);
+
   // Copies of all values, sorted by name, on the CPU. Restored values that nobody has asked for yet are among them: a
   // part of the model that only some steps use must not lose its state.
   TensorDict snapshot() const;

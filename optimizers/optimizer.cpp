@@ -84,7 +84,7 @@ bool none_defined(const GradientsAndVariables& gradients) {
 
 Optimizer::Optimizer(std::shared_ptr<const UpdateRule> rule, LearningRate learning_rate, std::string name)
     : lazy_(std::make_shared<Lazy>(
-          [parts = Parts{std::move(rule), std::move(learning_rate), std::move(name)}] { return parts; })) {
+          [parts = Parts{std::move(rule), std::move(learning_rate), std::move(name), {}}] { return parts; })) {
   require(parts().rule != nullptr, "Optimizer: no update rule was given");
 }
 
@@ -94,6 +94,7 @@ Optimizer::Optimizer(std::function<Parts()> make, bool tower)
 const Optimizer::Parts& Optimizer::parts() const { return lazy_->get(); }
 std::string Optimizer::name() const { return parts().name.empty() ? rule().name() : parts().name; }
 const UpdateRule& Optimizer::rule() const { return *parts().rule; }
+const Accumulation& Optimizer::accumulation() const { return parts().accumulation; }
 double Optimizer::learning_rate(int64_t global_step) const { return parts().learning_rate.at(global_step); }
 
 std::string Optimizer::slot_name(const std::string& variable, const std::string& slot) const {

@@ -7,8 +7,8 @@
 
 #include "core/log.h"
 #include "distribute/random_scope.h"
+#include "optimizers/merge_updates.h"
 #include "optimizers/optimizer.h"
-#include "optimizers/update_committer.h"
 #include "towers/internal/merge_specs.h"
 #include "towers/internal/split_batch.h"
 

@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "distribute/random_scope.h"
 #include "estimator/internal/checkpoint_names.h"
+#include "optimizers/merge_updates.h"
 #include "optimizers/optimizer.h"
 
 namespace belfry::internal {
@@ -161,9 +162,9 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
   return step;
 }
 
-void Session::prepare(SessionStep& step) {
+void Session::prepare(SessionStep& step, bool ends_input) {
   try {
-    committer_.prepare(*step.spec.train_op);
+    committer_.prepare(*step.spec.train_op, {.rows = step.rows, .ends_input = ends_input});
     replicas_.prepare(step.context->steps());
     check_restored(ModeKeys::kTrain);
   } catch (...) {

@@ -56,8 +56,9 @@ class Session {
 
   // Calls the model_fn (and in TRAIN the backward passes) on the batch. The spec is checked and fits the mode.
   SessionStep run(const Features& features, const Labels& labels, ModeKeys mode, bool exporting = false);
-  // Makes slots and checks whatever can be wrong with the commit; nothing that counts is written.
-  void prepare(SessionStep& step);
+  // Makes slots and checks whatever can be wrong with the commit; nothing that counts is written. `ends_input`: no step
+  // follows, for optimizers that accumulate gradients.
+  void prepare(SessionStep& step, bool ends_input = false);
   void commit(SessionStep& step);
   // Instead of a commit.
   void discard();

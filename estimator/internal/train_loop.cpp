@@ -174,7 +174,8 @@ bool TrainLoop::step(const Batch& batch) {
   context.set_rows(step.rows);
   context.set_spec(&step.spec, step.spec.loss.item<double>());
   summaries_ = step.context->summaries();
-  session_.prepare(step);
+  // Read ahead only where it matters: an input may wait for what the step does.
+  session_.prepare(step, UpdateCommitter::accumulates(*step.spec.train_op) && source_->is_last());
   try {
     add_spec_hooks(step.spec);
     for (const auto& hook : hooks_) hook->before_apply(context);
