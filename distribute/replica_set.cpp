@@ -52,6 +52,8 @@ void ReplicaSet::use(const std::vector<LogicalDevice>& devices) {
     if (i == replicas_.size()) {
       replicas_.push_back(std::make_unique<Replica>(store_, static_cast<int>(i), devices[i]));
     }
+    // Replica 0 is there before anybody has named a device.
+    if (replicas_[i]->is_unused()) replicas_[i]->set_device(devices[i]);
     if (replicas_[i]->device() != devices[i].device) {
       fail(ErrorKind::kFailedPrecondition, "replica ", i, " runs on ", replicas_[i]->device_name(),
            " in this session; ", devices[i].name, " was asked for");

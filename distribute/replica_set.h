@@ -23,11 +23,10 @@ class ReplicaSet {
 
   VariableStore& store() const { return store_; }
   // Makes one replica for each device; replicas that are there keep their modules. A lone device holds the variables
-  // too; with several they are on the CPU. kFailedPrecondition when replica i
-  // is there on another device.
+  // too; with several they are on the CPU. kFailedPrecondition when replica i is in use on another device.
   void use(const std::vector<LogicalDevice>& devices);
   int size() const { return static_cast<int>(replicas_.size()); }
-  // Replica 0 is there from the start, on cpu:0 unless use() was called first.
+  // Replica 0 is there from the start, on cpu:0 until use() is called.
   Replica& replica(int i);
   // Threads for size() replicas.
   ReplicaGroup& group();

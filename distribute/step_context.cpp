@@ -14,9 +14,10 @@ namespace {
 
 thread_local StepContext* current_context = nullptr;
 
-at::Tensor sum_in_order(const std::vector<at::Tensor>& values) {
-  at::Tensor sum = values[0];
-  for (size_t i = 1; i < values.size(); ++i) sum = sum + values[i].to(sum.device());
+// In tower order, on this tower's device: the others' may be elsewhere.
+at::Tensor sum_in_order(const std::vector<at::Tensor>& values, at::Device device) {
+  at::Tensor sum = values[0].to(device);
+  for (size_t i = 1; i < values.size(); ++i) sum = sum + values[i].to(device);
   return sum;
 }
 
@@ -27,14 +28,15 @@ struct GlobalSum : torch::autograd::Function<GlobalSum> {
     saved->saved_data["context"] = reinterpret_cast<int64_t>(context);
     saved->saved_data["what"] = what;
     // A copy: another tower may still read it when this one goes on and writes to `value`.
-    return sum_in_order(context->gather_towers(what, value.detach().clone()));
+    return sum_in_order(context->gather_towers(what, value.detach().clone()), value.device());
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* saved,
                                                  torch::autograd::variable_list gradients) {
     auto* context = reinterpret_cast<StepContext*>(saved->saved_data["context"].toInt());
     const std::string what = "the gradient of " + saved->saved_data["what"].toStringRef();
-    return {sum_in_order(context->gather_towers(what, gradients[0].detach())), at::Tensor(), at::Tensor()};
+    const at::Tensor gradient = gradients[0].detach();
+    return {sum_in_order(context->gather_towers(what, gradient), gradient.device()), at::Tensor(), at::Tensor()};
   }
 };
 

@@ -140,7 +140,7 @@ class Estimator::Impl {
     const bool saved_elsewhere = !training_prefix_.empty() && newest != training_prefix_;
     if (training_ && !training_->broken() && !saved_elsewhere) return;
     if (training_ && training_->broken()) {
-      log_warning("the last step failed in the middle of writing variables: training goes on from ",
+      log_warning("a step failed and left variables that are of no use: training goes on from ",
                   newest.value_or("initial values"));
     }
     auto session = std::make_unique<internal::Session>(model_fn_, *config_);

@@ -52,6 +52,9 @@ class ReplicatedModelFn {
 
   EstimatorSpec operator()(const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) const {
     if (ctx.exporting()) return model_fn_(features, labels, mode, ctx);
+    // In a tower: its threads are taken, and a second set of towers would wait for them for ever.
+    require(!ctx.tower_optimizer_wanted(), "replicate_model_fn: this model_fn runs inside another replicate_model_fn; ",
+            "wrap it once, with all devices");
     ctx.replicas().use(devices_);
     if (devices_.size() == 1) {
       const at::Device device = devices_[0].device;

@@ -41,9 +41,9 @@ struct ReplicateOptions {
 // ctx must allow that.
 //
 // At once: kInvalidArgument for a reduction or device that cannot be. In a step: kInvalidArgument when entries differ
-// in rows (both are named), or, under kTensorFlow, when the rows do not divide; kFailedPrecondition when towers make
-// different optimizer calls, an optimizer is not a TowerOptimizer, or specs differ in kind (the tower is named). What a
-// tower throws is thrown here, when all have ended.
+// in rows (both are named), when one runs inside another, or, under kTensorFlow, when the rows do not divide;
+// kFailedPrecondition when towers make different optimizer calls, an optimizer is not a TowerOptimizer, or specs differ
+// in kind (the tower is named). What a tower throws is thrown here, when all have ended.
 ModelFn replicate_model_fn(ModelFn model_fn, ReplicateOptions options = {});
 template <class F>
 requires(internal::FullModelFn<F> || internal::LabelFreeModelFn<F>) ModelFn

@@ -139,7 +139,7 @@ EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& feat
 SessionStep Session::run(const Features& features, const Labels& labels, ModeKeys mode, bool exporting) {
   if (broken_)
     fail(ErrorKind::kFailedPrecondition,
-         "this session's variables were written in the middle of a step that failed: it has to be restored");
+         "this session's variables are those of a step that failed: it has to be restored");
   replicas_.begin_step();
   SessionStep step;
   step.rows = examples_in(features, labels);

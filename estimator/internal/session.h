@@ -44,6 +44,8 @@ class Session {
   VariableStore& store() { return store_; }
   ReplicaSet& replicas() { return replicas_; }
   bool broken() const { return broken_; }
+  // Its variables are of no use: the next call has to start from a checkpoint.
+  void give_up() { broken_ = true; }
   // The next batch of evaluation or prediction is the first of its call: random operations begin anew.
   void restart_batches() { batch_number_ = 0; }
 

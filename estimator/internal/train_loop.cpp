@@ -17,12 +17,17 @@
 namespace belfry::internal {
 namespace {
 
-bool all_finite(const VariableStore& store) {
-  for (const Variable* variable : store.variables()) {
-    const at::Tensor& value = variable->value();
-    if (at::isFloatingType(value.scalar_type()) && !at::isfinite(value).all().item<bool>()) return false;
-  }
-  return true;
+// What no optimizer moves may hold infinities of the model's own: a mask, the lowest value so far.
+bool is_sound(const Variable& variable) {
+  const at::Tensor& value = variable.value();
+  if (!at::isFloatingType(value.scalar_type())) return true;
+  const bool moved = variable.kind() == VariableKind::kParameter || variable.kind() == VariableKind::kSlot;
+  return moved ? at::isfinite(value).all().item<bool>() : !at::isnan(value).any().item<bool>();
+}
+
+bool all_sound(const VariableStore& store) {
+  const std::vector<Variable*> variables = store.variables();
+  return std::all_of(variables.begin(), variables.end(), [](const Variable* variable) { return is_sound(*variable); });
 }
 
 std::optional<int64_t> last_step_of(const TrainOptions& options, int64_t first_step) {
@@ -81,16 +86,19 @@ void TrainLoop::read_input() {
 }
 
 // The variables are those of the last step that was committed: the steps since the last checkpoint are not lost. A
-// later process goes on with the batch that failed; a later call in this one starts its input anew.
+// later process goes on with the batch that failed; a later call in this one starts its input anew. Variables that are
+// not finite are of no use to anybody: the next call goes back to the newest checkpoint.
 void TrainLoop::save_after_failure() noexcept {
   try {
     if (progress_) progress_->done("an error");
     session_.set_input_state(source_->state(/*finished=*/true));
-    if (session_.broken() || !started_ || !saved_prefix_.empty() || savers_.empty()) return;
-    if (!all_finite(session_.store())) {
+    if (session_.broken() || !started_ || !saved_prefix_.empty()) return;
+    if (!all_sound(session_.store())) {
+      session_.give_up();
       log_warning("train ends with an error; variables are not finite, so that they are not saved");
       return;
     }
+    if (savers_.empty()) return;
     finished_ = false;
     save();
     log_warning("train ends with an error; the state of step ", session_.store().global_step(), " is saved in ",
