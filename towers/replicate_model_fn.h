@@ -20,6 +20,14 @@ enum class TowerWeighting {
   kTensorFlow,
 };
 
+enum class TowerBatchNorm {
+  // Every tower normalizes by its own rows; running statistics are the mean of the towers', weighted by rows.
+  kPerTower,
+  // By all rows of the batch, as one device does: torch::nn's BatchNorm modules and batch_norm functions in training
+  // meet at each call, forwards and backwards, and every tower has to make the same calls. On the CPU.
+  kSync,
+};
+
 struct ReplicateOptions {
   // kSum: the tower losses are added; else they are averaged by rows. Under kExact losses:: come out as on one device
   // with either; it matters for losses that the model_fn makes without losses::. kNone is kInvalidArgument.
@@ -27,6 +35,7 @@ struct ReplicateOptions {
   // One tower each; a device may come several times. Empty: all GPUs, else the CPU.
   std::vector<std::string> devices = {};
   TowerWeighting weighting = TowerWeighting::kExact;
+  TowerBatchNorm batch_norm = TowerBatchNorm::kPerTower;
   // Under kExact: towers that would get fewer rows than this stay idle.
   int64_t min_rows_per_tower = 1;
   // Entries of features and labels that every tower gets whole.

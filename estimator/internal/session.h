@@ -68,6 +68,7 @@ class Session {
  private:
   EstimatorSpec call_model_fn(ModelContext& context, const Features& features, const Labels& labels, ModeKeys mode);
   void check_restored(ModeKeys mode);
+  void warn_of_late_parts();
   bool is_of_other_optimizer(const std::string& missing) const;
 
   ModelFn model_fn_;
@@ -77,6 +78,7 @@ class Session {
   UpdateCommitter committer_;
   std::string restored_from_;
   bool restore_checked_ = true;
+  size_t missing_known_ = 0;  // names that the checkpoint lacks and that have been told of
   std::optional<InputState> input_state_;
   bool broken_ = false;
   int64_t batch_number_ = 0;

@@ -78,6 +78,7 @@ TrainResult TrainLoop::run(const InputFn& input_fn) {
 void TrainLoop::read_input() {
   while (true) {
     const std::optional<Batch> batch = source_->next();
+    batch_read_ = true;
     if (!batch || !step(*batch)) break;
   }
   if (session_.store().global_step() == first_step_ && reason_ == StopReason::kInputEnded) {
@@ -91,7 +92,7 @@ void TrainLoop::read_input() {
 void TrainLoop::save_after_failure() noexcept {
   try {
     if (progress_) progress_->done("an error");
-    session_.set_input_state(source_->state(/*finished=*/true));
+    if (batch_read_) session_.set_input_state(source_->state(/*finished=*/true));
     if (session_.broken() || !started_ || !saved_prefix_.empty()) return;
     if (!all_sound(session_.store())) {
       session_.give_up();
@@ -164,8 +165,9 @@ void TrainLoop::add_spec_hooks(const EstimatorSpec& spec) {
   added.insert(added.end(), spec.training_chief_hooks.begin(), spec.training_chief_hooks.end());
   for (const auto& hook : added) {
     if (auto saver = std::dynamic_pointer_cast<CheckpointSaverHook>(hook)) {
+      const bool begun = !savers_.empty();
       if (!std::exchange(user_saver_, true)) savers_.clear();
-      if (savers_.empty()) saver->set_call_listeners(options_.saving_listeners);
+      if (savers_.empty()) saver->set_call_listeners(options_.saving_listeners, begun);
       savers_.push_back(std::move(saver));
     } else {
       hooks_.push_back(hook);

@@ -119,8 +119,7 @@ TEST_CASE("accumulate_steps: variables stay until the window is full, or the inp
 ModelFn embedding_model(const Optimizer& optimizer, bool sparse) {
   return [optimizer, sparse](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
     const at::Tensor table = ctx.variable("table", [] { return at::ones({6, 2}, at::kDouble); });
-    at::Tensor output =
-        at::embedding(table, features["id"], -1, /*scale_grad_by_freq=*/false, sparse).sum(1, true);
+    at::Tensor output = at::embedding(table, features["id"], -1, /*scale_grad_by_freq=*/false, sparse).sum(1, true);
     if (features["late"].any().item<bool>()) {
       output = output + ctx.variable("late", [] { return at::ones({1}, at::kDouble); });
     }
@@ -189,7 +188,8 @@ TEST_CASE("accumulate_steps: a step that fails leaves the window as it was", "[t
 }
 
 TEST_CASE("accumulate_steps: wrong numbers and shared names are refused", "[towers][optimizer][accumulate]") {
-  CHECK_FAILS(TowerOptimizer(Adam(AdamOptions{}), {.accumulate_steps = 0}), ErrorKind::kInvalidArgument, "accumulate_steps is 0");
+  CHECK_FAILS(TowerOptimizer(Adam(AdamOptions{}), {.accumulate_steps = 0}), ErrorKind::kInvalidArgument,
+              "accumulate_steps is 0");
   const auto model = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
     const at::Tensor loss = testing::abs_loss(features, labels, testing::scalar_variable(ctx, "c", 10));
     const TowerOptimizer optimizer(GradientDescent({.learning_rate = 1}), {.accumulate_steps = 2});
