@@ -1,6 +1,6 @@
-// Steps per second of Estimator::train against a hand-written LibTorch loop, and of two towers against one. All runs
-// are in this process, with one thread a tower, interleaved; the medians count. The last line is `ratio X`: Estimator /
-// hand-written on the small network.
+// Steps per second of Estimator::train against a hand-written LibTorch loop, and of two and four towers against one.
+// All runs are in this process, with one thread a tower, interleaved; the medians count. The last line is `ratio X`:
+// Estimator / hand-written on the small network.
 #include <ATen/Parallel.h>
 #include <belfry.h>
 
@@ -45,11 +45,9 @@ double compare(const Workload& workload, int repetitions, std::vector<Contestant
 }
 
 double run(double scale, int repetitions) {
-  const auto scaled = [&](int64_t steps) { return std::max<int64_t>(1, static_cast<int64_t>(scale * steps)); };
-  const Workload small{
-      "64-128-64-10, Adagrad, batch 128", {64, 128, 64, 10}, 1797, 128, false, scaled(200), scaled(2000)};
-  const Workload large{
-      "784-1024-1024-10, Adam, batch 256", {784, 1024, 1024, 10}, 4096, 256, true, scaled(5), scaled(50)};
+  const std::vector<Workload> workloads = benchmark::usual_workloads(scale);
+  const Workload& small = workloads[0];
+  const Workload& large = workloads[1];
   const benchmark::Data small_data = make_data(small);
   const benchmark::Data large_data = make_data(large);
 
@@ -60,7 +58,8 @@ double run(double scale, int repetitions) {
   for (const auto& [workload, data] : {std::pair{&small, &small_data}, std::pair{&large, &large_data}}) {
     compare(*workload, repetitions,
             {{"one tower", [&, w = workload, d = data] { return estimator_steps_per_second(*w, *d, 1); }},
-             {"two towers", [&, w = workload, d = data] { return estimator_steps_per_second(*w, *d, 2); }}});
+             {"two towers", [&, w = workload, d = data] { return estimator_steps_per_second(*w, *d, 2); }},
+             {"four towers", [&, w = workload, d = data] { return estimator_steps_per_second(*w, *d, 4); }}});
   }
   return ratio;
 }

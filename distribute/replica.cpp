@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/hash64.h"
+#include "distribute/internal/flat_cache.h"
 #include "distribute/random_scope.h"
 
 namespace belfry {
@@ -198,13 +199,13 @@ void Replica::add_leaf(Variable& variable, const at::Tensor& tensor) {
     fail(ErrorKind::kAlreadyExists, "variable '", variable.name(), "' belongs to two modules: give one another name");
   }
   leaf = std::make_unique<Leaf>(Leaf{&variable, tensor, 0, 0});
-  refresh(*leaf);
+  show(*leaf);
   leaf_of_tensor_[tensor.unsafeGetTensorImpl()] = leaf.get();
   const auto by_name = [](const Leaf* a, const Leaf* b) { return a->variable->name() < b->variable->name(); };
   sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), leaf.get(), by_name), leaf.get());
 }
 
-void Replica::refresh(Leaf& leaf) const {
+void Replica::show(Leaf& leaf) const {
   const at::Tensor& value = leaf.variable->value();
   if (value.device() == device() || (value.is_cpu() && device().is_cpu())) {
     leaf.tensor.set_data(value);
@@ -240,12 +241,29 @@ std::vector<std::pair<std::string, at::Tensor>> Replica::named_tensors() const {
   return named;
 }
 
-void Replica::begin_step() {
+// All at once, from the second step on: then they lie in one block.
+void Replica::refresh_copies() {
+  std::vector<Leaf*> leaves;
+  std::vector<at::Tensor> tensors;
   for (Leaf* leaf : sorted_) {
-    const bool copied = leaf->tensor.device() != leaf->variable->value().device();
-    if (copied && leaf->variable_version != leaf->variable->version()) refresh(*leaf);
-    leaf->tensor_version = leaf->tensor._version();
+    if (leaf->tensor.device() == leaf->variable->value().device()) continue;
+    leaves.push_back(leaf);
+    tensors.push_back(leaf->tensor);
   }
+  const auto is_same = [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); };
+  if (!std::equal(tensors.begin(), tensors.end(), copied_.begin(), copied_.end(), is_same)) {
+    copied_ = std::move(tensors);
+    copies_ = std::make_unique<internal::FlatCache>(device());
+    for (const Leaf* leaf : leaves) copies_->add(*leaf->variable, leaf->tensor);
+  }
+  if (leaves.empty()) return;
+  copies_->refresh();
+  for (Leaf* leaf : leaves) leaf->variable_version = leaf->variable->version();
+}
+
+void Replica::begin_step() {
+  refresh_copies();
+  for (Leaf* leaf : sorted_) leaf->tensor_version = leaf->tensor._version();
   const at::NoGradGuard no_grad;
   for (Buffer& buffer : buffers_) {
     if (buffer.variable_version == buffer.variable->version()) continue;

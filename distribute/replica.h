@@ -21,6 +21,9 @@ class Module;
 }
 
 namespace belfry {
+namespace internal {
+class FlatCache;
+}
 
 // Owns the replica's modules and its autograd leaves. A leaf on the store's device shares the variable's memory; one on
 // another device is a copy that begin_step() refreshes when the variable has changed. Used by one thread at a time, and
@@ -107,8 +110,9 @@ class Replica {
   void forget(const std::set<std::string>& leaves_before, size_t buffers_before);
   void adopt_parameter(const std::string& name, const at::Tensor& parameter);
   void adopt_buffer(const std::string& name, const at::Tensor& buffer);
-  // Makes the leaf show the variable's value: by its memory, or by a copy on another device.
-  void refresh(Leaf& leaf) const;
+  // Makes a new leaf show the variable's value: by its memory, or by a copy on another device.
+  void show(Leaf& leaf) const;
+  void refresh_copies();
   void add_leaf(Variable& variable, const at::Tensor& tensor);
 
   VariableStore& store_;
@@ -121,6 +125,8 @@ class Replica {
   std::vector<Leaf*> sorted_;
   std::vector<Leaf*> trainable_;
   std::vector<Buffer> buffers_;
+  std::unique_ptr<internal::FlatCache> copies_;
+  std::vector<at::Tensor> copied_;  // the leaves, of variables on other devices, that it holds
 };
 
 }  // namespace belfry

@@ -46,8 +46,8 @@ void average_into(Variable& variable, const std::vector<std::pair<at::Tensor, do
 ReplicaSet::ReplicaSet(VariableStore& store) : store_(store) {}
 ReplicaSet::~ReplicaSet() = default;
 
-void ReplicaSet::use(const std::vector<LogicalDevice>& devices) {
-  if (devices.size() == 1) store_.set_device(devices[0].device);
+void ReplicaSet::use(const std::vector<LogicalDevice>& devices, VariablePlacement placement) {
+  if (devices.size() == 1 || placement == VariablePlacement::kRoundRobin) store_.place_on(devices);
   for (size_t i = 0; i < devices.size(); ++i) {
     if (i == replicas_.size()) {
       replicas_.push_back(std::make_unique<Replica>(store_, static_cast<int>(i), devices[i]));

@@ -64,7 +64,7 @@ class ReplicatedModelFn {
     // In a tower: its threads are taken, and a second set of towers would wait for them for ever.
     require(!ctx.tower_optimizer_wanted(), "replicate_model_fn: this model_fn runs inside another replicate_model_fn; ",
             "wrap it once, with all devices");
-    ctx.replicas().use(devices_);
+    ctx.replicas().use(devices_, options_.variable_placement);
     if (devices_.size() == 1) {
       const at::Device device = devices_[0].device;
       return model_fn_(on_device(features, device), on_device(labels, device), mode, ctx);

@@ -34,6 +34,8 @@ struct ReplicateOptions {
   LossReduction loss_reduction = LossReduction::kSumByNonzeroWeights;
   // One tower each; a device may come several times. Empty: all GPUs, else the CPU.
   std::vector<std::string> devices = {};
+  // Where variables are, with several devices. One copy of each in any case, and the same names and values.
+  VariablePlacement variable_placement = VariablePlacement::kCentral;
   TowerWeighting weighting = TowerWeighting::kExact;
   TowerBatchNorm batch_norm = TowerBatchNorm::kPerTower;
   // Under kExact: towers that would get fewer rows than this stay idle.

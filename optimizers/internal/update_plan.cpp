@@ -25,6 +25,7 @@ std::vector<Variable*> slots_of(const Optimizer& optimizer, const Variable& vari
   for (const SlotSpec& slot : optimizer.rule().slots()) {
     slots.push_back(&store.get_or_create(optimizer.slot_name(variable.name(), slot.name), VariableKind::kSlot,
                                          [&] { return at::full_like(variable.value(), slot.initial); }));
+    slots.back()->set_device_name(variable.device_name());
   }
   return slots;
 }
