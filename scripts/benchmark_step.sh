@@ -4,6 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh >&2
-cmake --preset release --log-level=WARNING -DBELFRY_BENCHMARKS=ON >&2
-cmake --build --preset release --target benchmark_step >&2
+scripts/locked.sh release cmake --preset release --log-level=WARNING -DBELFRY_BENCHMARKS=ON >&2
+scripts/locked.sh release cmake --build --preset release --target benchmark_step >&2
 exec env OMP_NUM_THREADS=1 build/release/benchmarks/benchmark_step "$@"
