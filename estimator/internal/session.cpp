@@ -84,7 +84,8 @@ bool Session::is_of_other_optimizer(const std::string& missing) const {
 
 // Belfry's own state may be missing: TensorFlow does not write it. What is missing while all else of the checkpoint is
 // used is new: a part that only some steps use and that no step had used yet, or one that was added to the model.
-void Session::check_restored(ModeKeys mode) {
+// Nobody wants to serve initial values, though.
+void Session::check_restored(ModeKeys mode, bool exporting) {
   if (restore_checked_) return;
   restore_checked_ = true;
   RestoreDifference difference = store_.restore_difference();
@@ -96,7 +97,7 @@ void Session::check_restored(ModeKeys mode) {
   if (difference.missing.empty()) return;
   const bool other_optimizer = std::any_of(difference.missing.begin(), difference.missing.end(),
                                            [this](const std::string& name) { return is_of_other_optimizer(name); });
-  if (difference.unused.empty() && !other_optimizer) {
+  if (difference.unused.empty() && !other_optimizer && !exporting) {
     log_warning("checkpoint ", restored_from_, " lacks ", listed(difference.missing),
                 ", which the model asks for: initial values are taken");
     return;
@@ -151,7 +152,7 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
   try {
     step.spec = call_model_fn(*step.context, features, labels, mode);
     for (const StepContext* part : step.context->steps()) part->replica().check_after_step();
-    if (mode != ModeKeys::kTrain) check_restored(mode);
+    if (mode != ModeKeys::kTrain) check_restored(mode, exporting);
   } catch (...) {
     replicas_.roll_back();
     // The leaves show the variables' own memory: what was written there is not to be undone.
