@@ -53,6 +53,7 @@
 #include "export/torchscript_writer.h"
 #include "export/trace.h"
 #include "estimator/canned/canned_optimizer.h"
+#include "estimator/canned/dnn.h"
 #include "estimator/canned/dnn_classifier.h"
 #include "estimator/estimator.h"
 #include "estimator/estimator_spec.h"

@@ -86,7 +86,8 @@ bool Session::is_of_other_optimizer(const std::string& missing) const {
 
 // Belfry's own state may be missing: TensorFlow does not write it. What is missing while all else of the checkpoint is
 // used is new: a part that only some steps use and that no step had used yet, or one that was added to the model.
-void Session::check_restored(ModeKeys mode) {
+// Nobody wants to serve initial values, though.
+void Session::check_restored(ModeKeys mode, bool exporting) {
   if (restore_checked_) return;
   restore_checked_ = true;
   RestoreDifference difference = store_.restore_difference();
@@ -98,7 +99,7 @@ void Session::check_restored(ModeKeys mode) {
   if (difference.missing.empty()) return;
   const bool other_optimizer = std::any_of(difference.missing.begin(), difference.missing.end(),
                                            [this](const std::string& name) { return is_of_other_optimizer(name); });
-  if ((difference.unused.empty() && !other_optimizer) || config_.initialize_missing) {
+  if (!exporting && ((difference.unused.empty() && !other_optimizer) || config_.initialize_missing)) {
     log_warning("checkpoint ", restored_from_, " lacks ", listed(difference.missing),
                 ", which the model asks for: initial values are taken");
     return;
@@ -168,7 +169,7 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
     for (const StepContext* part : step.context->steps()) part->replica().check_after_step();
     if (mode != ModeKeys::kTrain) {
       const bool first = !restore_checked_;
-      check_restored(mode);
+      check_restored(mode, exporting);
       if (first) missing_known_ = store_.restore_difference().missing.size();
       warn_of_late_parts();
     }

@@ -67,7 +67,7 @@ class Session {
 
  private:
   EstimatorSpec call_model_fn(ModelContext& context, const Features& features, const Labels& labels, ModeKeys mode);
-  void check_restored(ModeKeys mode);
+  void check_restored(ModeKeys mode, bool exporting = false);
   void warn_of_late_parts();
   bool is_of_other_optimizer(const std::string& missing) const;
 

@@ -72,6 +72,7 @@ TrainResult TrainLoop::run(const InputFn& input_fn) {
   session_.set_input_state(source_->state(finished_));
   if (events_) events_->flush();
   if (progress_) progress_->done(detail_);
+  if (session_.store().global_step() > first_step_) log_info("Loss for final step: ", loss_);
   return result();
 }
 

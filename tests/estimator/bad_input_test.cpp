@@ -78,7 +78,35 @@ TEST_CASE("a file in the place of the model_dir is an error with its path", "[es
   CHECK(estimator.train(line(), {.steps = 2}).global_step == 2);
 }
 
-TEST_CASE("a model_dir without permission is an error with its path", "[estimator][E1][E4]") {
+TEST_CASE("a model_dir where nothing may be written is an error with its path, and what it holds can be used",
+          "[estimator][E1][E4]") {
+  const TemporaryDirectory dir;
+  FaultInjectingFileSystem files(posix_file_system());
+  RunConfig config = quiet(dir.path());
+  config.files = &files;
+  Estimator estimator(linear_model_fn, config);
+  const auto check_refused = [&] {
+    files.forbid_writing();
+    const Failure found = failure([&] { estimator.train(line(), {.steps = 2}); });
+    CHECK(found.kind == ErrorKind::kIo);
+    CHECK_THAT(found.message, Contains(dir.path()) && Contains("Permission denied"));
+  };
+  check_refused();
+  CHECK(posix_file_system().list(dir.path()).empty());
+  files.revive();
+  CHECK(estimator.train(line(), {.steps = 2}).global_step == 2);
+
+  check_refused();
+  CHECK(saved(estimator, "global_step") == 2);
+  CHECK(estimator.predict(line_features(2)).rows() == 2);
+  CHECK(estimator.evaluate(line(16, 4, 1)).global_step() == 2);  // without its summaries
+  CHECK_FALSE(posix_file_system().exists(estimator.eval_dir()));
+  files.revive();
+  CHECK(estimator.train(line(), {.max_steps = 5}).global_step == 5);
+  check_nothing_half_written(dir.path());
+}
+
+TEST_CASE("the operating system's refusal of a model_dir is an error with its path", "[estimator][E1][E4]") {
   if (geteuid() == 0) {
     WARN("skipped: the superuser may write anywhere");
     return;
