@@ -22,10 +22,11 @@ enum class Doing { kAbsent, kRunning, kInSum, kInExchange, kLeft };
 struct Seat {
   Doing doing = Doing::kRunning;
   bool left_sums = false;
-  CallSite site;      // while in a sum
-  std::string what;   // while in an exchange
-  at::Tensor value;   // while in an exchange
-  std::string error;  // set by whoever ended the wait with one
+  bool stopped = false;  // was told of another replica's failure
+  CallSite site;         // while in a sum
+  std::string what;      // while in an exchange
+  at::Tensor value;      // while in an exchange
+  std::string error;     // set by whoever ended the wait with one
   bool served = false;
   double sum = 0;
   std::vector<at::Tensor> values;
@@ -53,7 +54,7 @@ class Rendezvous::State {
   double sum(int replica, const CallSite& site, double value) {
     Seat& seat = seats_[static_cast<size_t>(replica)];
     std::unique_lock lock(mutex_);
-    check_poison();
+    check_poison(seat);
     order_.note(replica, site);
     if (passed_.contains(site)) {
       fail(ErrorKind::kFailedPrecondition, "tower ", replica, " reached the loss at ", to_string(site),
@@ -69,7 +70,7 @@ class Rendezvous::State {
   std::vector<at::Tensor> exchange(int replica, const std::string& what, const at::Tensor& value) {
     Seat& seat = seats_[static_cast<size_t>(replica)];
     std::unique_lock lock(mutex_);
-    check_poison();
+    check_poison(seat);
     seat.doing = Doing::kInExchange;
     seat.what = what;
     seat.value = value;
@@ -95,9 +96,16 @@ class Rendezvous::State {
     wake();
   }
 
+  bool was_stopped(int replica) {
+    const std::lock_guard lock(mutex_);
+    return seats_[static_cast<size_t>(replica)].stopped;
+  }
+
  private:
-  void check_poison() const {
-    if (failed_) fail(ErrorKind::kAborted, "stopped because tower ", *failed_, " failed");
+  void check_poison(Seat& seat) const {
+    if (!failed_) return;
+    seat.stopped = true;
+    fail(ErrorKind::kAborted, "stopped because tower ", *failed_, " failed");
   }
 
   // Called with the lock held after the seat says what it waits for.
@@ -114,7 +122,7 @@ class Rendezvous::State {
         changed_.wait(lock, [&] { return epoch_.load(std::memory_order_relaxed) != seen; });
       }
     }
-    if (!seat.served) check_poison();
+    if (!seat.served) check_poison(seat);
     seat.doing = Doing::kRunning;
     if (!seat.error.empty()) throw_error(ErrorKind::kFailedPrecondition, seat.error);
   }
@@ -251,5 +259,6 @@ std::vector<at::Tensor> Rendezvous::exchange(int replica, const std::string& wha
 void Rendezvous::leave_sums(int replica) { state_->leave_sums(replica); }
 void Rendezvous::leave(int replica) { state_->leave(replica); }
 void Rendezvous::poison(int failed) { state_->poison(failed); }
+bool Rendezvous::was_stopped(int replica) const { return state_->was_stopped(replica); }
 
 }  // namespace belfry

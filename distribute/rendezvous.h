@@ -46,6 +46,8 @@ class Rendezvous {
 
   // Ends every wait, now and later in this step, with kAborted: replica `failed` has thrown.
   void poison(int failed);
+  // Whether a call of this replica ended so in this step: what it throws then is not its own doing.
+  bool was_stopped(int replica) const;
 
  private:
   class State;

@@ -7,6 +7,7 @@
 #include "tests/gpu/gpu_model.h"
 #include "tests/gpu/gpu_testing.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/towers/abs_model.h"
 #include "towers/replicate_model_fn.h"
 
 namespace belfry::testing {
@@ -37,6 +38,45 @@ TEST_CASE("One GPU: features, parameters and variables are on it", "[gpu]") {
   estimator.train(classifier_input(), {.steps = 2});
   CHECK(seen.devices == std::set<std::string>{"cuda:0"});
   CHECK(seen.tensors == std::set<std::string>{"cuda:0"});
+}
+
+TEST_CASE("places on gpu, upper and lower case: variables of one GPU are on it", "[gpu][R5]") {
+  NEEDS_GPUS(1);
+  for (const char* name : {"/GPU:0", "/gpu:0", "cuda:0"}) {
+    INFO(name);
+    TowerRunner runner(replicate_model_fn(abs_model, {.loss_reduction = LossReduction::kSum, .devices = {name}}));
+    CHECK(runner.train(column({1, 2}), column({1, 2})) == 27);
+    CHECK(runner.value("c").device() == at::Device(at::kCUDA, 0));
+    CHECK(runner.store().device() == at::Device(at::kCUDA, 0));
+    CHECK(runner.number("c") == 7);
+  }
+}
+
+TEST_CASE("Several towers: variables are on the CPU, where their GPUs are one or several", "[gpu][R6]") {
+  NEEDS_GPUS(1);
+  for (const char* other : {"cpu:0", "cuda:0"}) {
+    TowerRunner runner(
+        replicate_model_fn(abs_model, {.loss_reduction = LossReduction::kSum, .devices = {"cuda:0", other}}));
+    CHECK(runner.train(column({1, 2}), column({1, 2})) == 27);
+    CHECK(runner.value("c").device() == at::Device(at::kCPU));
+    CHECK(runner.number("c") == 7);
+  }
+}
+
+TEST_CASE("Towers on a GPU and on the CPU: loss, metrics and predictions come together", "[gpu][R10][R16][R17]") {
+  NEEDS_GPUS(1);
+  for (const bool gpu_first : {false, true}) {
+    const std::vector<std::string> devices =
+        gpu_first ? std::vector<std::string>{"cuda:0", "cpu:0"} : std::vector<std::string>{"cpu:0", "cuda:0"};
+    TowerRunner runner(replicate_model_fn(abs_model, {.loss_reduction = LossReduction::kSum, .devices = devices}));
+    const at::Tensor features = column({.01, .002});
+    const EstimatorSpec spec = runner.eval(features, column({.01, .02}));
+    CHECK(spec.loss.item<double>() == Approx(0.09));
+    CHECK(metric_value(spec, "accuracy") == Approx(0.5));
+    const at::Tensor predicted = runner.predict(features).predictions["probabilities"];
+    CHECK(predicted.is_cuda() == gpu_first);
+    CHECK(at::allclose(predicted.cpu(), column({.1, .02})));
+  }
 }
 
 TEST_CASE("No devices named: all GPUs are taken", "[gpu]") {
