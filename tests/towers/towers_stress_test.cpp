@@ -12,6 +12,7 @@
 #include "estimator/losses/losses.h"
 #include "optimizers/clip_gradients.h"
 #include "optimizers/momentum.h"
+#include "tests/support/sanitized.h"
 #include "tests/towers/tower_runner.h"
 
 namespace belfry {
@@ -129,15 +130,15 @@ void check_failures(int towers, int steps, uint64_t seed) {
 
 // 2,000 steps in all.
 TEST_CASE("Two towers that fail at random neither hang nor drift", "[towers][stress][R10][R11]") {
-  check_failures(2, 1000, 1);
+  check_failures(2, testing::repetitions(1000), 1);
 }
 
 TEST_CASE("Three towers that fail at random neither hang nor drift", "[towers][stress][R10][R11]") {
-  check_failures(3, 600, 2);
+  check_failures(3, testing::repetitions(600), 2);
 }
 
 TEST_CASE("Five towers that fail at random neither hang nor drift", "[towers][stress][R10][R11]") {
-  check_failures(5, 400, 3);
+  check_failures(5, testing::repetitions(400), 3);
 }
 
 TEST_CASE("Towers that fail at random neither hang nor drift over 10,000 steps", "[.slow][towers][stress]") {
