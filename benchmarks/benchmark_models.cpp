@@ -3,6 +3,7 @@
 #include <belfry.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace benchmark {
@@ -59,17 +60,6 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Workload& workload
                                                  torch::optim::AdagradOptions(0.05).initial_accumulator_value(0.1));
 }
 
-belfry::ModelFn make_model_fn(const Workload& workload) {
-  using namespace belfry;
-  return [&workload](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
-    auto net = ctx.module("net", [&] { return Net(workload.layers); });
-    const at::Tensor loss = losses::sparse_softmax_cross_entropy(labels.tensor(), net(features["x"]), ctx);
-    const TowerOptimizer optimizer =
-        workload.adam ? TowerOptimizer(Adam()) : TowerOptimizer(Adagrad({.learning_rate = 0.05}));
-    return EstimatorSpec::train(loss, optimizer.minimize(loss, ctx));
-  };
-}
-
 // Notes the time at which the warm-up has ended.
 class WarmUpClock : public belfry::SessionRunHook {
  public:
@@ -106,11 +96,34 @@ double hand_written_steps_per_second(const Workload& workload, const Data& data)
   return static_cast<double>(workload.steps) / std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-double estimator_steps_per_second(const Workload& workload, const Data& data, int towers) {
+std::vector<Workload> usual_workloads(double scale) {
+  const auto scaled = [&](int64_t steps) {
+    return std::max<int64_t>(1, static_cast<int64_t>(scale * static_cast<double>(steps)));
+  };
+  return {{"64-128-64-10, Adagrad, batch 128", {64, 128, 64, 10}, 1797, 128, false, scaled(200), scaled(2000)},
+          {"784-1024-1024-10, Adam, batch 256", {784, 1024, 1024, 10}, 4096, 256, true, scaled(5), scaled(50)}};
+}
+
+belfry::ModelFn make_model_fn(const Workload& workload) {
   using namespace belfry;
+  return [&workload](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
+    auto net = ctx.module("net", [&] { return Net(workload.layers); });
+    const at::Tensor loss = losses::sparse_softmax_cross_entropy(labels.tensor(), net(features["x"]), ctx);
+    const TowerOptimizer optimizer =
+        workload.adam ? TowerOptimizer(Adam()) : TowerOptimizer(Adagrad({.learning_rate = 0.05}));
+    return EstimatorSpec::train(loss, optimizer.minimize(loss, ctx));
+  };
+}
+
+std::vector<std::string> logical_devices(int count) {
   std::vector<std::string> devices;
-  for (int tower = 0; tower < towers; ++tower) devices.push_back("cpu:" + std::to_string(tower));
-  Estimator estimator(replicate_model_fn(make_model_fn(workload), {.devices = devices}),
+  for (int i = 0; i < count; ++i) devices.push_back("cpu:" + std::to_string(i));
+  return devices;
+}
+
+void train(const Workload& workload, const Data& data, belfry::ModelFn model_fn, belfry::Hooks hooks) {
+  using namespace belfry;
+  Estimator estimator(std::move(model_fn),
                       {.save_checkpoints_steps = 0, .save_summary_steps = 0, .log_step_count_steps = 0});
   const auto input = [&] {
     return Dataset::from_tensors({{"x", data.x}}, data.y)
@@ -118,8 +131,13 @@ double estimator_steps_per_second(const Workload& workload, const Data& data, in
         .repeat()
         .batch(workload.batch_size, {.drop_remainder = true});
   };
+  estimator.train(input, {.steps = workload.warm_up + workload.steps, .hooks = std::move(hooks)});
+}
+
+double estimator_steps_per_second(const Workload& workload, const Data& data, int towers) {
   const auto clock = std::make_shared<WarmUpClock>(workload.warm_up);
-  estimator.train(input, {.steps = workload.warm_up + workload.steps, .hooks = {clock}});
+  train(workload, data, belfry::replicate_model_fn(make_model_fn(workload), {.devices = logical_devices(towers)}),
+        {clock});
   return static_cast<double>(workload.steps) / clock->seconds_since();
 }
 

@@ -1,7 +1,8 @@
-// What benchmark_step compares: one network, trained by Belfry and by a loop written with LibTorch alone.
+// What benchmarks train: one network, by Belfry and by a loop written with LibTorch alone.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <belfry.h>
 
 #include <cstdint>
 #include <string>
@@ -25,6 +26,16 @@ struct Data {
   at::Tensor y;
 };
 Data make_data(const Workload& workload);
+
+// A small network that a step's fixed costs dominate, and a wide one. `scale`: of the steps.
+std::vector<Workload> usual_workloads(double scale);
+
+// The workload's network, as a model_fn, which keeps a reference to it.
+belfry::ModelFn make_model_fn(const Workload& workload);
+// "cpu:0" ...
+std::vector<std::string> logical_devices(int count);
+// warm_up + steps batches of shuffled rows; checkpoints, summaries and logging off.
+void train(const Workload& workload, const Data& data, belfry::ModelFn model_fn, belfry::Hooks hooks);
 
 // Each makes its model anew, trains warm_up + steps batches of shuffled rows, and gives the steps per second of the
 // last `steps`.

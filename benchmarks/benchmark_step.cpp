@@ -1,15 +1,14 @@
-// Steps per second of Estimator::train against a hand-written LibTorch loop, and of two towers against one. All runs
-// are in this process, with one thread a tower, interleaved; the medians count. The last line is `ratio X`: Estimator /
-// hand-written on the small network.
-#include <ATen/Parallel.h>
+// Steps per second of Estimator::train against a hand-written LibTorch loop, and of two and four towers against one.
+// All runs are in this process, with one thread a tower, interleaved; the medians count. The last line is `ratio X`:
+// Estimator / hand-written on the small network.
 #include <belfry.h>
 
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <functional>
-#include <iostream>
 
+#include "benchmarks/benchmark_main.h"
 #include "benchmarks/benchmark_models.h"
 
 namespace {
@@ -45,11 +44,9 @@ double compare(const Workload& workload, int repetitions, std::vector<Contestant
 }
 
 double run(double scale, int repetitions) {
-  const auto scaled = [&](int64_t steps) { return std::max<int64_t>(1, static_cast<int64_t>(scale * steps)); };
-  const Workload small{
-      "64-128-64-10, Adagrad, batch 128", {64, 128, 64, 10}, 1797, 128, false, scaled(200), scaled(2000)};
-  const Workload large{
-      "784-1024-1024-10, Adam, batch 256", {784, 1024, 1024, 10}, 4096, 256, true, scaled(5), scaled(50)};
+  const std::vector<Workload> workloads = benchmark::usual_workloads(scale);
+  const Workload& small = workloads[0];
+  const Workload& large = workloads[1];
   const benchmark::Data small_data = make_data(small);
   const benchmark::Data large_data = make_data(large);
 
@@ -60,7 +57,8 @@ double run(double scale, int repetitions) {
   for (const auto& [workload, data] : {std::pair{&small, &small_data}, std::pair{&large, &large_data}}) {
     compare(*workload, repetitions,
             {{"one tower", [&, w = workload, d = data] { return estimator_steps_per_second(*w, *d, 1); }},
-             {"two towers", [&, w = workload, d = data] { return estimator_steps_per_second(*w, *d, 2); }}});
+             {"two towers", [&, w = workload, d = data] { return estimator_steps_per_second(*w, *d, 2); }},
+             {"four towers", [&, w = workload, d = data] { return estimator_steps_per_second(*w, *d, 4); }}});
   }
   return ratio;
 }
@@ -72,26 +70,10 @@ int main(int argc, char** argv) {
   double scale = 1;
   int repetitions = 5;
   options::options_description described("benchmark_step");
-  described.add_options()("help", "this text")("scale", options::value(&scale),
-                                               "of the steps of each run, 1: the usual")(
+  described.add_options()("scale", options::value(&scale), "of the steps of each run, 1: the usual")(
       "repetitions", options::value(&repetitions), "runs of each, of which the median counts");
-  try {
-    options::variables_map given;
-    options::store(options::parse_command_line(argc, argv, described), given);
-    options::notify(given);
-    if (given.count("help")) {
-      std::cout << described;
-      return 0;
-    }
+  return benchmark::run_main(argc, argv, described, [&] {
     belfry::require(scale > 0 && repetitions > 0, "scale and repetitions have to be above 0");
-    belfry::set_log_level(belfry::LogLevel::kOff);
-    at::set_num_threads(1);
-    at::set_num_interop_threads(1);
-    const double ratio = run(scale, repetitions);
-    std::printf("ratio %.3f\n", ratio);
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
-  }
+    std::printf("ratio %.3f\n", run(scale, repetitions));
+  });
 }

@@ -10,12 +10,13 @@
 #include <optional>
 
 #include "core/hash64.h"
+#include "distribute/internal/batch_norm_kernel.h"
+#include "distribute/internal/replica_key.h"
 
 namespace belfry {
 namespace {
 
-// A key that LibTorch itself leaves to its tests: kernels under it run before all others in a thread that includes it.
-constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
+constexpr auto kKey = internal::kReplicaKey;
 
 class Generators {
  public:
@@ -23,6 +24,8 @@ class Generators {
     seed_ = seed;
     fresh_.clear();
   }
+
+  bool any_drawn() const { return !fresh_.empty(); }
 
   // Seeded at first use: seeding the Mersenne twister costs more than most steps draw.
   const at::Generator& for_device(c10::Device device) {
@@ -97,6 +100,7 @@ bool register_kernels() {
     const std::string full = name.name + (name.overload_name.empty() ? "" : "." + name.overload_name);
     random->impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&put_generator>());
   }
+  internal::register_batch_norm();
   return true;
 }
 
@@ -112,6 +116,7 @@ thread_local size_t depth = 0;
 
 struct RandomScope::Impl {
   Generators* outer = current;
+  Generators* own = nullptr;
   std::optional<c10::impl::IncludeDispatchKeyGuard> mode;
 };
 
@@ -120,8 +125,11 @@ RandomScope::RandomScope(uint64_t seed) : impl_(std::make_unique<Impl>()) {
   (void)registered;
   current = &generators_of_thread(depth++);
   current->start(seed);
+  impl_->own = current;
   impl_->mode.emplace(kKey);
 }
+
+bool RandomScope::was_drawn_from() const { return impl_->own->any_drawn(); }
 
 RandomScope::~RandomScope() {
   impl_->mode.reset();

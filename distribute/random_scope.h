@@ -16,6 +16,9 @@ class RandomScope {
   RandomScope(const RandomScope&) = delete;
   RandomScope& operator=(const RandomScope&) = delete;
 
+  // Whether an operation has drawn from it.
+  bool was_drawn_from() const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/hash64.h"
+#include "distribute/internal/flat_cache.h"
 #include "distribute/random_scope.h"
 
 namespace belfry {
@@ -38,6 +39,24 @@ constexpr int kLateChecks = 8;
 
 size_t tensor_count(const torch::nn::Module& module) { return module.parameters().size() + module.buffers().size(); }
 
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+// Who holds a tensor that a member of its module holds: that member, the module's dictionary, the replica, and a list.
+constexpr size_t kHolders = 4;
+
+// The parameters and buffers that members hold, once the replica has them: forward() could point one at another tensor.
+NamedTensors held_by_members(const std::string& name, const torch::nn::Module& module) {
+  NamedTensors held;
+  const auto add = [&](const auto& tensors) {
+    for (const auto& tensor : tensors) {
+      if (tensor.value().use_count() >= kHolders) held.emplace_back(join(name, tensor.key()), tensor.value());
+    }
+  };
+  add(module.named_parameters());
+  add(module.named_buffers());
+  return held;
+}
+
 // A parameter is known to the dictionary of its module and to the dictionary's copy here. The member that forward()
 // uses makes a third; without it, the member was pointed at another tensor.
 bool has_member(const at::Tensor& parameter, const torch::nn::Module& owner) {
@@ -55,6 +74,7 @@ struct Replica::ModuleEntry {
   std::type_index type;
   size_t tensors;
   int checks_left;
+  NamedTensors held;
 };
 
 Replica::Replica(VariableStore& store, int index, LogicalDevice device)
@@ -78,6 +98,8 @@ Replica::ModuleEntry& Replica::adopt(const std::string& name, std::type_index ty
   const c10::InferenceMode never_inference(false);
   std::shared_ptr<torch::nn::Module> module = make_initial(store_.seed(), name, make);
   require(module != nullptr, "module '", name, "': the factory gave no module");
+  // As it was made: for cuDNN, an LSTM that goes to a GPU puts all its weights into one memory.
+  check_parameters(name, *module);
   if (!device().is_cpu()) module->to(device());
   std::set<std::string> leaves_before;
   for (const auto& [known, leaf] : leaves_) leaves_before.insert(known);
@@ -88,7 +110,8 @@ Replica::ModuleEntry& Replica::adopt(const std::string& name, std::type_index ty
     forget(leaves_before, buffers_before);
     throw;
   }
-  auto entry = std::make_unique<ModuleEntry>(ModuleEntry{module, type, tensor_count(*module), kLateChecks});
+  auto entry = std::make_unique<ModuleEntry>(
+      ModuleEntry{module, type, tensor_count(*module), kLateChecks, held_by_members(name, *module)});
   return *(modules_[name] = std::move(entry));
 }
 
@@ -100,16 +123,35 @@ void Replica::forget(const std::set<std::string>& leaves_before, size_t buffers_
   buffers_.erase(buffers_.begin() + static_cast<std::ptrdiff_t>(buffers_before), buffers_.end());
 }
 
+void Replica::check_parameter(const std::string& name, const at::Tensor& parameter,
+                              const torch::nn::Module& owner) const {
+  require(has_member(parameter, owner), "parameter '", name,
+          "' is registered, but no member of its module holds it: the member was assigned another tensor. To tie two "
+          "parameters, register the same module or tensor in both places (register_parameter, replace_module)");
+  if (leaf_of_tensor_.contains(parameter.unsafeGetTensorImpl())) return;  // another module's too: an alias
+  require(!parameter.is_view(), "parameter '", name,
+          "' is a view of another tensor: register the tensor itself, and "
+          "take the view in forward()");
+  require(parameter.layout() == at::kStrided, "parameter '", name, "' is not a dense tensor");
+  require(parameter.storage().use_count() == 1, "parameter '", name,
+          "' shares its memory with a tensor that the module "
+          "keeps (a view cached in the constructor?): take views of parameters in forward()");
+}
+
+void Replica::check_parameters(const std::string& name, const torch::nn::Module& module) const {
+  for (const auto& part : module.named_modules(/*name_prefix=*/"", /*include_self=*/true)) {
+    const std::string scope = join(name, part.key());
+    for (const auto& parameter : part.value()->named_parameters(/*recurse=*/false)) {
+      check_parameter(join(scope, parameter.key()), parameter.value(), *part.value());
+    }
+  }
+}
+
 void Replica::adopt_tensors(const std::string& name, torch::nn::Module& module) {
   for (const auto& part : module.named_modules(/*name_prefix=*/"", /*include_self=*/true)) {
     const std::string scope = join(name, part.key());
     for (const auto& parameter : part.value()->named_parameters(/*recurse=*/false)) {
-      const std::string full = join(scope, parameter.key());
-      require(
-          has_member(parameter.value(), *part.value()), "parameter '", full,
-          "' is registered, but no member of its module holds it: the member was assigned another tensor. To tie two "
-          "parameters, register the same module or tensor in both places (register_parameter, replace_module)");
-      adopt_parameter(full, parameter.value());
+      adopt_parameter(join(scope, parameter.key()), parameter.value());
     }
     for (const auto& buffer : part.value()->named_buffers(/*recurse=*/false)) {
       adopt_buffer(join(scope, buffer.key()), buffer.value());
@@ -119,13 +161,6 @@ void Replica::adopt_tensors(const std::string& name, torch::nn::Module& module) 
 
 void Replica::adopt_parameter(const std::string& name, const at::Tensor& parameter) {
   if (!parameter.defined() || leaf_of_tensor_.contains(parameter.unsafeGetTensorImpl())) return;
-  require(!parameter.is_view(), "parameter '", name,
-          "' is a view of another tensor: register the tensor itself, and "
-          "take the view in forward()");
-  require(parameter.layout() == at::kStrided, "parameter '", name, "' is not a dense tensor");
-  require(parameter.storage().use_count() == 1, "parameter '", name,
-          "' shares its memory with a tensor that the module "
-          "keeps (a view cached in the constructor?): take views of parameters in forward()");
   add_leaf(store_.get_or_create(name, VariableKind::kParameter, parameter), parameter);
 }
 
@@ -164,13 +199,13 @@ void Replica::add_leaf(Variable& variable, const at::Tensor& tensor) {
     fail(ErrorKind::kAlreadyExists, "variable '", variable.name(), "' belongs to two modules: give one another name");
   }
   leaf = std::make_unique<Leaf>(Leaf{&variable, tensor, 0, 0});
-  refresh(*leaf);
+  show(*leaf);
   leaf_of_tensor_[tensor.unsafeGetTensorImpl()] = leaf.get();
   const auto by_name = [](const Leaf* a, const Leaf* b) { return a->variable->name() < b->variable->name(); };
   sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), leaf.get(), by_name), leaf.get());
 }
 
-void Replica::refresh(Leaf& leaf) const {
+void Replica::show(Leaf& leaf) const {
   const at::Tensor& value = leaf.variable->value();
   if (value.device() == device() || (value.is_cpu() && device().is_cpu())) {
     leaf.tensor.set_data(value);
@@ -206,12 +241,29 @@ std::vector<std::pair<std::string, at::Tensor>> Replica::named_tensors() const {
   return named;
 }
 
-void Replica::begin_step() {
+// All at once, from the second step on: then they lie in one block.
+void Replica::refresh_copies() {
+  std::vector<Leaf*> leaves;
+  std::vector<at::Tensor> tensors;
   for (Leaf* leaf : sorted_) {
-    const bool copied = leaf->tensor.device() != leaf->variable->value().device();
-    if (copied && leaf->variable_version != leaf->variable->version()) refresh(*leaf);
-    leaf->tensor_version = leaf->tensor._version();
+    if (leaf->tensor.device() == leaf->variable->value().device()) continue;
+    leaves.push_back(leaf);
+    tensors.push_back(leaf->tensor);
   }
+  const auto is_same = [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); };
+  if (!std::equal(tensors.begin(), tensors.end(), copied_.begin(), copied_.end(), is_same)) {
+    copied_ = std::move(tensors);
+    copies_ = std::make_unique<internal::FlatCache>(device());
+    for (const Leaf* leaf : leaves) copies_->add(*leaf->variable, leaf->tensor);
+  }
+  if (leaves.empty()) return;
+  copies_->refresh();
+  for (Leaf* leaf : leaves) leaf->variable_version = leaf->variable->version();
+}
+
+void Replica::begin_step() {
+  refresh_copies();
+  for (Leaf* leaf : sorted_) leaf->tensor_version = leaf->tensor._version();
   const at::NoGradGuard no_grad;
   for (Buffer& buffer : buffers_) {
     if (buffer.variable_version == buffer.variable->version()) continue;
@@ -235,6 +287,12 @@ void Replica::check_after_step() {
       fail(ErrorKind::kFailedPrecondition, "module '", name, "' had ", entry->tensors,
            " parameters and buffers when it was made and has ", tensor_count(*entry->module),
            " now: register all of them in the constructor");
+    }
+    for (const auto& [path, tensor] : entry->held) {
+      if (tensor.use_count() >= kHolders) continue;
+      fail(ErrorKind::kFailedPrecondition, "'", path,
+           "' is not what its module uses any more: the member was assigned another tensor. Write to a buffer in place "
+           "(copy_, add_), and leave parameters to the optimizer");
     }
   }
 }

@@ -21,6 +21,9 @@ class Module;
 }
 
 namespace belfry {
+namespace internal {
+class FlatCache;
+}
 
 // Owns the replica's modules and its autograd leaves. A leaf on the store's device shares the variable's memory; one on
 // another device is a copy that begin_step() refreshes when the variable has changed. Used by one thread at a time, and
@@ -50,6 +53,9 @@ class Replica {
   int index() const { return index_; }
   at::Device device() const { return device_.device; }
   const std::string& device_name() const { return device_.name; }
+  // While nothing was asked of it yet it may go to another device; later, what it holds lies on its own.
+  bool is_unused() const { return modules_.empty() && leaves_.empty() && buffers_.empty(); }
+  void set_device(LogicalDevice device) { device_ = std::move(device); }
 
   // The module of that name, made by `make` at the first call: under grad mode, with random numbers that depend on the
   // store's seed and `name` alone, and moved to the replica's device. Its parameters become the variables NAME/path
@@ -79,8 +85,9 @@ class Replica {
 
   // Before a step: refreshes leaves and buffers whose variables have changed, and remembers the leaves' versions.
   void begin_step();
-  // After a model_fn: kFailedPrecondition, naming variable and module, when a leaf was written to directly or when a
-  // module got a parameter that was not there when it was adopted.
+  // After a model_fn: kFailedPrecondition, naming variable or module, when a leaf was written to directly; in a
+  // module's first steps also when it got a parameter that was not there when it was adopted, or when a member that
+  // held a parameter or buffer was assigned another tensor.
   void check_after_step();
   // Whether a leaf was written to since begin_step().
   bool leaves_written() const;
@@ -95,18 +102,22 @@ class Replica {
   struct ModuleEntry;
 
   ModuleEntry& adopt(const std::string& name, std::type_index type, const ModuleFactory& make);
+  // Refuse what could not be shared faithfully.
+  void check_parameters(const std::string& name, const torch::nn::Module& module) const;
+  void check_parameter(const std::string& name, const at::Tensor& parameter, const torch::nn::Module& owner) const;
   void adopt_tensors(const std::string& name, torch::nn::Module& module);
   // Forgets what the adoption of a module that then failed has added.
   void forget(const std::set<std::string>& leaves_before, size_t buffers_before);
   void adopt_parameter(const std::string& name, const at::Tensor& parameter);
   void adopt_buffer(const std::string& name, const at::Tensor& buffer);
-  // Makes the leaf show the variable's value: by its memory, or by a copy on another device.
-  void refresh(Leaf& leaf) const;
+  // Makes a new leaf show the variable's value: by its memory, or by a copy on another device.
+  void show(Leaf& leaf) const;
+  void refresh_copies();
   void add_leaf(Variable& variable, const at::Tensor& tensor);
 
   VariableStore& store_;
   const int index_;
-  const LogicalDevice device_;
+  LogicalDevice device_;
   std::unordered_map<std::string, std::unique_ptr<ModuleEntry>> modules_;
   std::unordered_map<std::string, std::any> module_arguments_;
   std::unordered_map<std::string, std::unique_ptr<Leaf>> leaves_;  // by variable
@@ -114,6 +125,8 @@ class Replica {
   std::vector<Leaf*> sorted_;
   std::vector<Leaf*> trainable_;
   std::vector<Buffer> buffers_;
+  std::unique_ptr<internal::FlatCache> copies_;
+  std::vector<at::Tensor> copied_;  // the leaves, of variables on other devices, that it holds
 };
 
 }  // namespace belfry

@@ -46,12 +46,14 @@ void average_into(Variable& variable, const std::vector<std::pair<at::Tensor, do
 ReplicaSet::ReplicaSet(VariableStore& store) : store_(store) {}
 ReplicaSet::~ReplicaSet() = default;
 
-void ReplicaSet::use(const std::vector<LogicalDevice>& devices) {
-  if (devices.size() == 1) store_.set_device(devices[0].device);
+void ReplicaSet::use(const std::vector<LogicalDevice>& devices, VariablePlacement placement) {
+  if (devices.size() == 1 || placement == VariablePlacement::kRoundRobin) store_.place_on(devices);
   for (size_t i = 0; i < devices.size(); ++i) {
     if (i == replicas_.size()) {
       replicas_.push_back(std::make_unique<Replica>(store_, static_cast<int>(i), devices[i]));
     }
+    // Replica 0 is there before anybody has named a device.
+    if (replicas_[i]->is_unused()) replicas_[i]->set_device(devices[i]);
     if (replicas_[i]->device() != devices[i].device) {
       fail(ErrorKind::kFailedPrecondition, "replica ", i, " runs on ", replicas_[i]->device_name(),
            " in this session; ", devices[i].name, " was asked for");

@@ -12,6 +12,13 @@
 
 namespace belfry {
 
+enum class VariablePlacement {
+  // All on one device: the lone one, or the CPU beside several.
+  kCentral,
+  // The k-th parameter or buffer on the k-th device, round and round: none of them holds all.
+  kRoundRobin,
+};
+
 // Owns replicas and their threads for as long as the session lasts, and commits what replicas leave behind after a step
 // beside gradients: buffers and queued assignments. Used by the session's thread, while no replica runs.
 class ReplicaSet {
@@ -22,12 +29,11 @@ class ReplicaSet {
   ReplicaSet& operator=(const ReplicaSet&) = delete;
 
   VariableStore& store() const { return store_; }
-  // Makes one replica for each device; replicas that are there keep their modules. A lone device holds the variables
-  // too; with several they are on the CPU. kFailedPrecondition when replica i
-  // is there on another device.
-  void use(const std::vector<LogicalDevice>& devices);
+  // Makes one replica for each device; replicas that are there keep their modules. kFailedPrecondition when replica i
+  // is in use, or a variable is there, on another device.
+  void use(const std::vector<LogicalDevice>& devices, VariablePlacement placement = VariablePlacement::kCentral);
   int size() const { return static_cast<int>(replicas_.size()); }
-  // Replica 0 is there from the start, on cpu:0 unless use() was called first.
+  // Replica 0 is there from the start, on cpu:0 until use() is called.
   Replica& replica(int i);
   // Threads for size() replicas.
   ReplicaGroup& group();

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/error.h"
 #include "core/hash64.h"
@@ -14,9 +15,10 @@ namespace {
 
 thread_local StepContext* current_context = nullptr;
 
-at::Tensor sum_in_order(const std::vector<at::Tensor>& values) {
-  at::Tensor sum = values[0];
-  for (size_t i = 1; i < values.size(); ++i) sum = sum + values[i].to(sum.device());
+// In tower order, on this tower's device: the others' may be elsewhere.
+at::Tensor sum_in_order(const std::vector<at::Tensor>& values, at::Device device) {
+  at::Tensor sum = values[0].to(device);
+  for (size_t i = 1; i < values.size(); ++i) sum = sum + values[i].to(device);
   return sum;
 }
 
@@ -24,24 +26,33 @@ at::Tensor sum_in_order(const std::vector<at::Tensor>& values) {
 struct GlobalSum : torch::autograd::Function<GlobalSum> {
   static at::Tensor forward(torch::autograd::AutogradContext* saved, const at::Tensor& value, StepContext* context,
                             const std::string& what) {
-    saved->saved_data["context"] = reinterpret_cast<int64_t>(context);
+    saved->saved_data["step"] = static_cast<int64_t>(context->id());
     saved->saved_data["what"] = what;
     // A copy: another tower may still read it when this one goes on and writes to `value`.
-    return sum_in_order(context->gather_towers(what, value.detach().clone()));
+    return sum_in_order(context->gather_towers(what, value.detach().clone()), value.device());
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* saved,
                                                  torch::autograd::variable_list gradients) {
-    auto* context = reinterpret_cast<StepContext*>(saved->saved_data["context"].toInt());
+    StepContext* context = StepContext::current();
     const std::string what = "the gradient of " + saved->saved_data["what"].toStringRef();
-    return {sum_in_order(context->gather_towers(what, gradients[0].detach())), at::Tensor(), at::Tensor()};
+    if (!context || static_cast<int64_t>(context->id()) != saved->saved_data["step"].toInt()) {
+      fail(ErrorKind::kFailedPrecondition, what, " is asked for outside the step that made it: the towers are gone");
+    }
+    const at::Tensor gradient = gradients[0].detach();
+    return {sum_in_order(context->gather_towers(what, gradient), gradient.device()), at::Tensor(), at::Tensor()};
   }
 };
+
+uint64_t next_context_id() {
+  static std::atomic<uint64_t> next{1};
+  return next++;
+}
 
 }  // namespace
 
 StepContext::StepContext(Replica& replica, Options options)
-    : replica_(replica), options_(options), global_step_(replica.store().global_step()) {
+    : replica_(replica), options_(options), global_step_(replica.store().global_step()), id_(next_context_id()) {
   require(options.replica_count == 1 || options.rendezvous != nullptr, "StepContext: ", options.replica_count,
           " replicas without a rendezvous");
 }
@@ -77,6 +88,15 @@ double StepContext::sum_over_towers(double value, const std::source_location& wh
 std::vector<at::Tensor> StepContext::gather_towers(const std::string& what, const at::Tensor& value) {
   if (tower_count() == 1) return {value};
   return options_.rendezvous->exchange(tower_index(), what, value);
+}
+
+void StepContext::record_loss(const std::string& what, const at::Tensor& loss, const std::source_location& where) {
+  if (!options_.record_losses || loss.numel() != 1) return;
+  const std::string label = concat("the loss of ", what, " at ", where.file_name(), ":", where.line());
+  const auto before = std::count_if(recorded_losses_.begin(), recorded_losses_.end(), [&](const auto& known) {
+    return known.first == label || known.first.starts_with(label + " (");
+  });
+  recorded_losses_.emplace_back(before == 0 ? label : concat(label, " (call ", before + 1, ")"), loss.item<double>());
 }
 
 at::Tensor StepContext::global_sum(const at::Tensor& value, std::source_location where) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <source_location>
 #include <string>
 #include <utility>
@@ -36,6 +37,10 @@ class StepContext {
     bool tower_optimizer_wanted = false;
     // Whether compute_gradients gives every replica the combined gradients.
     bool combine_gradients = false;
+    // Whether batch norm takes the statistics of all replicas' rows.
+    bool sync_batch_norm = false;
+    // Whether losses are noted as they are made; it costs a wait for each.
+    bool record_losses = false;
   };
 
   StepContext(Replica& replica, Options options);
@@ -55,12 +60,18 @@ class StepContext {
   // Steps that were committed before this one.
   int64_t global_step() const { return global_step_; }
   bool training() const { return options_.training; }
+  // No other context of the process has it.
+  uint64_t id() const { return id_; }
   int64_t batch_number() const { return options_.batch_number; }
   // What this replica's random operations are seeded with: of the store's seed, the step, the batch and the tower.
   uint64_t random_seed() const;
   const LossPolicy& loss_policy() const { return options_.loss_policy; }
   bool tower_optimizer_wanted() const { return options_.tower_optimizer_wanted; }
   bool combines_gradients() const { return options_.combine_gradients && tower_count() > 1; }
+  bool syncs_batch_norm() const { return options_.sync_batch_norm && tower_count() > 1; }
+  // Variables whose combined gradient this step has handed out.
+  void note_combined(const Variable& variable) { combined_.insert(&variable); }
+  bool was_combined(const Variable& variable) const { return combined_.contains(&variable); }
 
   // The sum over towers of a number on the host; towers meet by call site (see Rendezvous::sum).
   double sum_over_towers(double value, const std::source_location& where);
@@ -82,6 +93,12 @@ class StepContext {
   };
   const std::vector<Assignment>& assignments() const { return assignments_; }
 
+  // Notes a loss, for verify_towers_every, where that is asked for: `what` is "losses::" or the optimizer call that it
+  // was given to.
+  void record_loss(const std::string& what, const at::Tensor& loss, const std::source_location& where);
+  // With a text that tells call and place, the same in all towers.
+  const std::vector<std::pair<std::string, double>>& recorded_losses() const { return recorded_losses_; }
+
   // Optimizers note here what they were asked to do, in the order of the calls.
   void record(std::shared_ptr<PendingUpdate> update) { updates_.push_back(std::move(update)); }
   const std::vector<std::shared_ptr<PendingUpdate>>& updates() const { return updates_; }
@@ -93,9 +110,12 @@ class StepContext {
   Replica& replica_;
   Options options_;
   int64_t global_step_;
+  const uint64_t id_;
   std::vector<CallSite> passed_ = {};  // with the next occurrence of each in this step
   std::vector<Assignment> assignments_ = {};
+  std::set<const Variable*> combined_ = {};
   std::vector<std::shared_ptr<PendingUpdate>> updates_ = {};
+  std::vector<std::pair<std::string, double>> recorded_losses_ = {};
 };
 
 // Makes `context` the thread's current one while it lives.

@@ -9,14 +9,8 @@
 #include "core/error.h"
 
 namespace belfry {
-namespace {
-
-at::Tensor as_flat(const at::Tensor& value) { return value.as_strided({value.numel()}, {1}); }
-
-}  // namespace
-
 Variable::Variable(std::string name, at::Tensor value, VariableKind kind)
-    : name_(std::move(name)), kind_(kind), value_(std::move(value)), flat_(as_flat(value_)) {}
+    : name_(std::move(name)), kind_(kind), value_(std::move(value)) {}
 
 void Variable::assign(const at::Tensor& value) {
   require(value.sizes() == value_.sizes(), "variable '", name_, "' has shape ", value_.sizes(),

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace belfry {
 
@@ -28,8 +29,9 @@ class Variable {
   VariableKind kind() const { return kind_; }
   // Dense in one layout for good: contiguous, or channels last where the module made it so.
   const at::Tensor& value() const { return value_; }
-  // The same memory as one dimension, in the order of memory.
-  const at::Tensor& flat() const { return flat_; }
+  // The logical device that holds it: "cpu:1" where towers take turns, else that of the store.
+  const std::string& device_name() const { return device_name_; }
+  void set_device_name(std::string name) { device_name_ = std::move(name); }
   // Raised by every commit that changed the value.
   uint64_t version() const { return version_; }
   void bump_version() { ++version_; }
@@ -43,7 +45,7 @@ class Variable {
   std::string name_;
   VariableKind kind_;
   at::Tensor value_;
-  at::Tensor flat_;
+  std::string device_name_ = "cpu:0";
   uint64_t version_ = 0;
 };
 

@@ -32,10 +32,19 @@ struct VariableStore::State {
   std::set<std::string> restored;
   std::vector<std::string> missing;
   std::string source;  // of the restore; empty before one
+  std::vector<LogicalDevice> devices;
+  std::vector<const Variable*> placed;  // parameters and buffers, in the order in which they were made
+
+  LogicalDevice device_for(VariableKind kind, const at::Tensor& initial) const {
+    // Counters stay where the host reads them.
+    if (kind == VariableKind::kState) return {"cpu:0", at::Device(at::kCPU)};
+    if (kind == VariableKind::kSlot) return {initial.is_cpu() ? "cpu:0" : initial.device().str(), initial.device()};
+    return devices[placed.size() % devices.size()];
+  }
 };
 
-VariableStore::VariableStore(uint64_t seed, at::Device device)
-    : seed_(seed), device_(device), state_(std::make_unique<State>()) {
+VariableStore::VariableStore(uint64_t seed, at::Device device) : seed_(seed), state_(std::make_unique<State>()) {
+  state_->devices = {{device.is_cpu() ? "cpu:0" : device.str(), device}};
   state_->global_step = &get_or_create(kGlobalStep, VariableKind::kState, at::zeros({}, at::kLong));
 }
 
@@ -77,8 +86,8 @@ Variable& VariableStore::get_or_create(const std::string& name, VariableKind kin
     return *found->second;
   }
   check_variable_name(name);
-  // Counters stay where the host reads them.
-  at::Tensor value = own_copy(initial, kind == VariableKind::kState ? at::Device(at::kCPU) : device_);
+  const LogicalDevice place = state_->device_for(kind, initial);
+  at::Tensor value = own_copy(initial, place.device);
   const auto waiting = state_->waiting.find(name);
   if (waiting != state_->waiting.end()) {
     check_fits(name, waiting->second, initial, state_->source);
@@ -90,17 +99,28 @@ Variable& VariableStore::get_or_create(const std::string& name, VariableKind kin
   }
   auto& slot = state_->variables[name];
   slot = std::make_unique<Variable>(name, std::move(value), kind);
+  slot->set_device_name(place.name);
+  if (kind == VariableKind::kParameter || kind == VariableKind::kBuffer) state_->placed.push_back(slot.get());
   return *slot;
 }
 
-void VariableStore::set_device(at::Device device) {
-  if (device == device_) return;
-  for (const Variable* variable : variables(VariableKind::kParameter)) {
-    if (variable->value().device() == device) continue;
-    fail(ErrorKind::kFailedPrecondition, "variable '", variable->name(), "' is on ", variable->value().device().str(),
-         " already; ", device.str(), " was asked for");
+at::Device VariableStore::device() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->devices[0].device;
+}
+
+void VariableStore::place_on(const std::vector<LogicalDevice>& devices) {
+  require(!devices.empty(), "VariableStore: no device was given");
+  const std::lock_guard lock(state_->mutex);
+  if (state_->devices == devices) return;
+  for (size_t k = 0; k < state_->placed.size(); ++k) {
+    const Variable& variable = *state_->placed[k];
+    const LogicalDevice& wanted = devices[k % devices.size()];
+    if (variable.kind() != VariableKind::kParameter || variable.value().device() == wanted.device) continue;
+    fail(ErrorKind::kFailedPrecondition, "variable '", variable.name(), "' is on ", variable.value().device().str(),
+         " already; ", wanted.name, " was asked for");
   }
-  device_ = device;
+  state_->devices = devices;
 }
 
 Variable* VariableStore::find(const std::string& name) const {
@@ -172,6 +192,27 @@ bool VariableStore::was_any_restored(const std::string& prefix) const {
   const std::lock_guard lock(state_->mutex);
   const auto found = state_->restored.lower_bound(prefix);
   return found != state_->restored.end() && found->starts_with(prefix);
+}
+
+std::vector<std::string> VariableStore::waiting_names(const std::string& prefix) const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<std::string> names;
+  for (auto at = state_->waiting.lower_bound(prefix); at != state_->waiting.end() && at->first.starts_with(prefix);
+       ++at)
+    names.push_back(at->first);
+  return names;
+}
+
+Variable* VariableStore::find_or_take(const std::string& name, VariableKind kind) {
+  if (Variable* known = find(name)) return known;
+  at::Tensor value;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto waiting = state_->waiting.find(name);
+    if (waiting == state_->waiting.end()) return nullptr;
+    value = waiting->second;
+  }
+  return &get_or_create(name, kind, value);
 }
 
 TensorDict VariableStore::snapshot() const {

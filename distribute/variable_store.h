@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../core/tensor_dict.h"
+#include "device.h"
 #include "variable.h"
 
 namespace belfry {
@@ -32,9 +33,12 @@ class VariableStore {
   VariableStore& operator=(const VariableStore&) = delete;
 
   uint64_t seed() const { return seed_; }
-  at::Device device() const { return device_; }
-  // Where variables are made from now on. kFailedPrecondition when parameters are on another device already.
-  void set_device(at::Device device);
+  // The first of them.
+  at::Device device() const;
+  // Where variables are made from now on: the k-th parameter or buffer on devices[k mod N], slots beside their
+  // parameter, counters on the CPU. kFailedPrecondition, naming the variable, when parameters are on other devices
+  // already.
+  void place_on(const std::vector<LogicalDevice>& devices);
 
   // The variable of that name. The first call makes it: from the restored checkpoint, or else with a copy of initial().
   // kInvalidArgument when the name is illegal or the restored value has another shape or dtype (both are named);
@@ -63,6 +67,11 @@ class VariableStore {
   // Whether one whose name begins so did.
   bool was_any_restored(const std::string& prefix) const;
 
+  // Restored values whose name begins so and that nobody has asked for yet.
+  std::vector<std::string> waiting_names(const std::string& prefix) const;
+  // The variable of that name, made of the restored value where that waits; null when there is neither.
+  Variable* find_or_take(const std::string& name, VariableKind kind);
+
   // Copies of all values, sorted by name, on the CPU. Restored values that nobody has asked for yet are among them: a
   // part of the model that only some steps use must not lose its state.
   TensorDict snapshot() const;
@@ -70,7 +79,6 @@ class VariableStore {
  private:
   struct State;
   uint64_t seed_;
-  at::Device device_;
   std::unique_ptr<State> state_;
 };
 

@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint_manager.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/checkpoint_state.h"
+#include "core/hash64.h"
 #include "core/log.h"
 #include "estimator/internal/evaluation.h"
 #include "estimator/internal/export_model.h"
@@ -103,7 +104,7 @@ class Estimator::Impl {
 
   // What evaluate and predict work in: kept while the checkpoint is the same and nobody else holds it.
   std::shared_ptr<internal::Session> inference(const std::optional<std::string>& checkpoint) {
-    const std::string mark = checkpoint ? *checkpoint : newest_mark();
+    const std::string mark = checkpoint ? mark_of(*checkpoint) : newest_mark();
     const bool idle = inference_ && inference_.use_count() == 1 && !inference_->broken();
     if (idle && inference_mark_ == mark && !mark.empty()) return inference_;
     const std::string prefix = checkpoint ? *checkpoint : latest().value_or("");
@@ -121,6 +122,15 @@ class Estimator::Impl {
   }
 
  private:
+  // The index has the checksums of all values: a checkpoint that was written anew under the same name shows.
+  std::string mark_of(const std::string& prefix) const {
+    try {
+      return concat(prefix, " ", hash64(read_file(config_->file_system(), prefix + ".index")));
+    } catch (const Error&) {
+      return "";  // the reader says what is wrong
+    }
+  }
+
   // What the small file `checkpoint` says of the newest one: enough to see that nothing has changed, without reading
   // it.
   std::string newest_mark() const {
@@ -140,7 +150,7 @@ class Estimator::Impl {
     const bool saved_elsewhere = !training_prefix_.empty() && newest != training_prefix_;
     if (training_ && !training_->broken() && !saved_elsewhere) return;
     if (training_ && training_->broken()) {
-      log_warning("the last step failed in the middle of writing variables: training goes on from ",
+      log_warning("a step failed and left variables that are of no use: training goes on from ",
                   newest.value_or("initial values"));
     }
     auto session = std::make_unique<internal::Session>(model_fn_, *config_);

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -99,6 +100,9 @@ class ModelContext : public StepContext {
   // Contexts whose buffers and assignments the step has to commit: the towers', or this one when there are none.
   std::vector<const StepContext*> steps() const;
   bool has_towers() const { return !towers_.empty(); }
+  // The batch's rows, when the wrapper knows better than the first entry says.
+  void set_rows(int64_t rows) { rows_ = rows; }
+  std::optional<int64_t> rows() const { return rows_; }
 
  private:
   template <class Arguments>
@@ -118,6 +122,7 @@ class ModelContext : public StepContext {
   bool exporting_ = false;
   std::vector<std::pair<std::string, at::Tensor>> summaries_;
   std::vector<std::unique_ptr<ModelContext>> towers_;
+  std::optional<int64_t> rows_;
 };
 
 }  // namespace belfry

@@ -16,6 +16,8 @@ void RunConfig::validate() const {
   not_negative("keep_checkpoint_max", static_cast<double>(keep_checkpoint_max));
   not_negative("save_summary_steps", static_cast<double>(save_summary_steps));
   not_negative("log_step_count_steps", static_cast<double>(log_step_count_steps));
+  not_negative("verify_towers_every", static_cast<double>(verify_towers_every));
+  not_negative("verify_towers_tolerance", verify_towers_tolerance);
   require(keep_checkpoint_every_n_hours > 0, "RunConfig: keep_checkpoint_every_n_hours is ",
           keep_checkpoint_every_n_hours, "; more than 0 is wanted");
 }

@@ -25,9 +25,21 @@ struct RunConfig {
   double keep_checkpoint_every_n_hours = 10000;
   // Whether a loss that is not a number ends training with ErrorKind::kNanLoss before it reaches a variable.
   bool check_numerics = true;
+  // A checkpoint that lacks something the model asks for, and has something else instead, is taken for one of another
+  // model, and refused; so is one whose variables another optimizer moved. Where that is meant (or the model uses parts
+  // by turns and was stopped before it had used all), true lets what is missing begin with initial values, with a
+  // warning.
+  bool initialize_missing = false;
   // Whether SIGINT and SIGTERM end train() after the step at hand, with a checkpoint from which the same call (with
   // .max_steps) goes on.
   bool handle_signals = true;
+
+  // Every so many steps of training over several towers, the batch is run once more on one tower, and training ends
+  // with kFailedPrecondition when losses or gradients differ by more than the tolerance (relative); the message names
+  // the loss. For a first run of a new model: such a step costs twice as much, and the model_fn is called once more.
+  // Steps that draw random numbers (dropout) cannot be compared, which one warning says. 0: never.
+  int64_t verify_towers_every = 0;
+  double verify_towers_tolerance = 1e-4;
 
   // --- Cost ---
 

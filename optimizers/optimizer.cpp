@@ -84,7 +84,7 @@ bool none_defined(const GradientsAndVariables& gradients) {
 
 Optimizer::Optimizer(std::shared_ptr<const UpdateRule> rule, LearningRate learning_rate, std::string name)
     : lazy_(std::make_shared<Lazy>(
-          [parts = Parts{std::move(rule), std::move(learning_rate), std::move(name)}] { return parts; })) {
+          [parts = Parts{std::move(rule), std::move(learning_rate), std::move(name), {}}] { return parts; })) {
   require(parts().rule != nullptr, "Optimizer: no update rule was given");
 }
 
@@ -94,6 +94,7 @@ Optimizer::Optimizer(std::function<Parts()> make, bool tower)
 const Optimizer::Parts& Optimizer::parts() const { return lazy_->get(); }
 std::string Optimizer::name() const { return parts().name.empty() ? rule().name() : parts().name; }
 const UpdateRule& Optimizer::rule() const { return *parts().rule; }
+const Accumulation& Optimizer::accumulation() const { return parts().accumulation; }
 double Optimizer::learning_rate(int64_t global_step) const { return parts().learning_rate.at(global_step); }
 
 std::string Optimizer::slot_name(const std::string& variable, const std::string& slot) const {
@@ -127,6 +128,7 @@ TrainOp Optimizer::minimize(const at::Tensor& loss, StepContext& context, const 
                             std::source_location where) const {
   check_wrapped(context, "minimize", where);
   check_loss(loss, "minimize", where);
+  context.record_loss("minimize of " + name(), loss, where);
   auto update = std::make_shared<PendingUpdate>(*this, "minimize", where);
   update->loss = loss;
   for (const Replica::Leaf* leaf : chosen_leaves(options.var_list, context.replica())) {
@@ -141,11 +143,13 @@ GradientsAndVariables Optimizer::compute_gradients(const at::Tensor& loss, StepC
                                                    std::source_location where) const {
   check_wrapped(context, "compute_gradients", where);
   check_loss(loss, "compute_gradients", where);
+  context.record_loss("compute_gradients of " + name(), loss, where);
   const auto leaves = chosen_leaves(options.var_list, context.replica());
   GradientsAndVariables gradients =
       gradients_of(loss, leaves, context.loss_policy().contribution, options.retain_graph);
   if (context.combines_gradients()) {
     gradients = internal::combine_over_towers(gradients, context, "compute_gradients at " + place(where));
+    for (const GradientAndVariable& entry : gradients) context.note_combined(*entry.variable);
   }
   return gradients;
 }
@@ -160,6 +164,12 @@ TrainOp Optimizer::apply_gradients(GradientsAndVariables gradients, StepContext&
     require(entry.variable != nullptr, "apply_gradients at ", place(where), ": an entry has no variable");
     require(seen.insert(entry.variable).second, "apply_gradients at ", place(where), ": variable '",
             entry.variable->name(), "' comes twice");
+    require(
+        !entry.gradient.defined() || entry.combined || entry.own || !context.was_combined(*entry.variable),
+        "apply_gradients at ", place(where), ": compute_gradients has given the gradient of variable '",
+        entry.variable->name(),
+        "' as the sum over all towers, and this one does not say whether it still is: keep "
+        "the entry's .combined when you change its gradient, or set .own for one that is to be added up over towers");
     require(!entry.gradient.defined() || entry.gradient.sizes() == entry.variable->value().sizes(),
             "apply_gradients at ", place(where), ": variable '", entry.variable->name(), "' has shape ",
             entry.variable->value().sizes(), " and its gradient ",

@@ -29,6 +29,19 @@ struct ComputeGradientsOptions {
   bool retain_graph = false;
 };
 
+enum class AccumulationKind {
+  // The gradients' mean, each step weighted by its rows: of losses that are means over rows.
+  kMean,
+  // Their sum: of losses that are sums over rows.
+  kSum,
+};
+
+// Gradients of several steps that are applied as one.
+struct Accumulation {
+  int64_t steps = 1;
+  AccumulationKind kind = AccumulationKind::kMean;
+};
+
 // A value: a description that may be copied, kept in a struct, made anew in every step. Its state lies in slots of the
 // step's VariableStore, named training/NAME/VARIABLE/SLOT, so two optimizers of one name that touch one variable in a
 // step are an error that asks for names. Threads may share one object.
@@ -64,6 +77,7 @@ class Optimizer {
   const UpdateRule& rule() const;
   double learning_rate(int64_t global_step) const;
   bool is_tower_optimizer() const { return tower_; }
+  const Accumulation& accumulation() const;
   std::vector<std::string> get_slot_names() const;
   // The slot's value (shared memory, not to be written); undefined before the first step made it. kNotFound for a slot
   // that the rule does not have.
@@ -78,6 +92,7 @@ class Optimizer {
     std::shared_ptr<const UpdateRule> rule;
     LearningRate learning_rate;
     std::string name;
+    Accumulation accumulation = {};
   };
   // `make` is called once, at the first need, for all copies.
   Optimizer(std::function<Parts()> make, bool tower);

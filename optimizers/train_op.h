@@ -16,9 +16,12 @@ class Variable;
 struct GradientAndVariable {
   at::Tensor gradient;  // undefined when the loss does not reach the variable
   Variable* variable = nullptr;
-  // Already the step's gradient, equal in all towers, as compute_gradients gives it under exact weighting. What a user
-  // makes is not, and is added up over the towers. Keep the flag when you change a gradient (clipping).
+  // Already the step's gradient, equal in all towers, as compute_gradients gives it under exact weighting. Keep the
+  // flag when you change a gradient (clipping).
   bool combined = false;
+  // Made by the user, to be added up over the towers. Needs saying only for a variable for which compute_gradients has
+  // given the step's gradient too.
+  bool own = false;
 };
 using GradientsAndVariables = std::vector<GradientAndVariable>;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,20 +12,18 @@
 namespace belfry {
 
 class ReplicaGroup;
-class StepContext;
 class VariableStore;
 namespace internal {
+class Accumulator;
+class PlanCache;
 struct Target;
-}
+}  // namespace internal
 
-// One train op from the calls that every tower recorded; each update then holds the gradients of all towers. Calls are
-// compared one by one: kFailedPrecondition, naming the tower and what it did, when towers called different optimizers,
-// or the same ones in another order. kInvalidArgument when the gradients of an update are absent in all towers.
-TrainOp merge_tower_updates(const std::vector<const StepContext*>& towers);
-
-// kInvalidArgument, naming the call, when the context recorded an update that `train_op` does not have (its result was
-// dropped) or has twice, or when `train_op` has one of another step.
-void check_complete(const TrainOp& train_op, const StepContext& context);
+// What optimizers that accumulate gradients want to know of a step.
+struct StepFacts {
+  int64_t rows = 1;         // of its batch
+  bool ends_input = false;  // no step follows: what has been gathered is applied
+};
 
 // For the life of a session: remembers how variables are cut into shares. Used by the session's thread.
 class UpdateCommitter {
@@ -32,22 +31,26 @@ class UpdateCommitter {
   explicit UpdateCommitter(VariableStore& store);
   ~UpdateCommitter();
 
+  // Whether one of the updates gathers gradients over several steps.
+  static bool accumulates(const TrainOp& train_op);
   // Makes the slots that are missing and checks everything that can be wrong, before anything is written.
-  // kAlreadyExists when two updates would use one slot; kInvalidArgument for a learning rate that is below 0, not
-  // finite, or 0 where the rule wants more.
-  void prepare(const TrainOp& train_op);
+  // kAlreadyExists when two updates would use one slot, or gather under one name; kInvalidArgument for a learning rate
+  // that is below 0, not finite, or 0 where the rule wants more.
+  void prepare(const TrainOp& train_op, const StepFacts& facts = {});
   // Writes the variables. Gradients of towers are added up in tower order; with several active replicas each of them
   // reduces and updates its own share. After prepare() of the same train op only.
   void commit(const TrainOp& train_op, ReplicaGroup* replicas, int active);
 
  private:
-  class Plan;
   struct Prepared;
 
   int64_t updates_before(const Optimizer& optimizer, const std::vector<internal::Target>& targets) const;
+  void prepare_to_gather(const PendingUpdate& update, Prepared& prepared, const StepFacts& facts);
+  bool gather(const Optimizer& optimizer, Prepared& prepared, ReplicaGroup* replicas, int active);
 
   VariableStore& store_;
-  std::vector<std::unique_ptr<Plan>> plans_;
+  std::unique_ptr<internal::PlanCache> plans_;
+  std::map<std::string, std::unique_ptr<internal::Accumulator>> accumulators_;  // by optimizer name
   std::vector<Prepared> prepared_;
 };
 

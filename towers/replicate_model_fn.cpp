@@ -3,14 +3,17 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <optional>
 
 #include "core/log.h"
 #include "distribute/random_scope.h"
+#include "optimizers/merge_updates.h"
 #include "optimizers/optimizer.h"
-#include "optimizers/update_committer.h"
 #include "towers/internal/merge_specs.h"
 #include "towers/internal/split_batch.h"
+#include "towers/internal/verify_towers.h"
 
 namespace belfry {
 namespace {
@@ -36,6 +39,12 @@ TrainOp in_order_of(const TrainOp& train_op, const std::vector<std::shared_ptr<P
   return TrainOp(std::move(ordered));
 }
 
+int64_t rows_of(const std::vector<internal::TowerBatch>& batches) {
+  int64_t rows = 0;
+  for (const internal::TowerBatch& batch : batches) rows += batch.rows;
+  return rows;
+}
+
 class ReplicatedModelFn {
  public:
   ReplicatedModelFn(ModelFn model_fn, ReplicateOptions options)
@@ -52,17 +61,25 @@ class ReplicatedModelFn {
 
   EstimatorSpec operator()(const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) const {
     if (ctx.exporting()) return model_fn_(features, labels, mode, ctx);
-    ctx.replicas().use(devices_);
+    // In a tower: its threads are taken, and a second set of towers would wait for them for ever.
+    require(!ctx.tower_optimizer_wanted(), "replicate_model_fn: this model_fn runs inside another replicate_model_fn; ",
+            "wrap it once, with all devices");
+    ctx.replicas().use(devices_, options_.variable_placement);
     if (devices_.size() == 1) {
       const at::Device device = devices_[0].device;
       return model_fn_(on_device(features, device), on_device(labels, device), mode, ctx);
     }
     const std::vector<internal::TowerBatch> batches = split(features, labels);
+    ctx.set_rows(rows_of(batches));
     const int active = static_cast<int>(batches.size());
     ReplicaGroup& group = ctx.replicas().group();
+    const std::optional<internal::LoneStep> alone =
+        is_verified(active, mode, ctx) ? run_alone(features, labels, ctx) : std::nullopt;
     std::vector<ModelContext*> contexts;
     for (int i = 0; i < active; ++i) {
-      contexts.push_back(&ctx.make_tower(i, tower_options(batches, i, mode, ctx.batch_number(), group.rendezvous())));
+      StepContext::Options options = tower_options(batches, i, mode, ctx.batch_number(), group.rendezvous());
+      options.record_losses = alone.has_value();
+      contexts.push_back(&ctx.make_tower(i, options));
     }
     std::vector<internal::TowerResult> results(batches.size());
     group.run(active, [&](int i) {
@@ -71,7 +88,7 @@ class ReplicatedModelFn {
       results[k].rows = batches[k].rows;
       results[k].spec = run_tower(batches[k], mode, *contexts[k], group.rendezvous());
     });
-    return merge(std::move(results), contexts, ctx);
+    return merge(std::move(results), contexts, ctx, alone);
   }
 
  private:
@@ -87,8 +104,7 @@ class ReplicatedModelFn {
 
   StepContext::Options tower_options(const std::vector<internal::TowerBatch>& batches, int tower, ModeKeys mode,
                                      int64_t batch_number, Rendezvous& rendezvous) const {
-    int64_t rows = 0;
-    for (const internal::TowerBatch& batch : batches) rows += batch.rows;
+    const int64_t rows = rows_of(batches);
     const auto share = static_cast<double>(batches[static_cast<size_t>(tower)].rows);
     const bool sum = options_.loss_reduction == LossReduction::kSum;
     StepContext::Options options;
@@ -102,6 +118,7 @@ class ReplicatedModelFn {
     options.training = mode == ModeKeys::kTrain;
     options.tower_optimizer_wanted = true;
     options.combine_gradients = is_exact();
+    options.sync_batch_norm = options_.batch_norm == TowerBatchNorm::kSync;
     return options;
   }
 
@@ -122,12 +139,30 @@ class ReplicatedModelFn {
     return spec;
   }
 
+  bool is_verified(int active, ModeKeys mode, const ModelContext& ctx) const {
+    const int64_t every = ctx.config().verify_towers_every;
+    return every > 0 && mode == ModeKeys::kTrain && is_exact() && active > 1 && ctx.global_step() % every == 0;
+  }
+
+  std::optional<internal::LoneStep> run_alone(const Features& features, const Labels& labels, ModelContext& ctx) const {
+    const at::Device device = devices_[0].device;
+    auto alone = internal::run_alone(model_fn_, on_device(features, device), on_device(labels, device), ctx);
+    if (!alone && !told_of_random_->exchange(true)) {
+      log_warning("verify_towers_every: the model_fn draws random numbers (dropout?), which differ between towers: ",
+                  "such steps are not compared");
+    }
+    return alone;
+  }
+
   EstimatorSpec merge(std::vector<internal::TowerResult> results, const std::vector<ModelContext*>& contexts,
-                      ModelContext& ctx) const {
+                      ModelContext& ctx, const std::optional<internal::LoneStep>& alone) const {
+    std::optional<TrainOp> updates;
+    const std::vector<const StepContext*> towers(contexts.begin(), contexts.end());
+    if (results[0].spec.mode == ModeKeys::kTrain) updates = merge_tower_updates(towers);
+    if (alone) internal::verify_towers(*alone, towers, results, *updates, ctx.config().verify_towers_tolerance);
     EstimatorSpec merged = internal::merge_specs(std::move(results));
-    if (merged.mode == ModeKeys::kTrain) {
-      const TrainOp all = merge_tower_updates({contexts.begin(), contexts.end()});
-      merged.train_op = in_order_of(*merged.train_op, contexts[0]->updates(), all);
+    if (updates) {
+      merged.train_op = in_order_of(*merged.train_op, contexts[0]->updates(), *updates);
     }
     for (const auto& [tag, value] : contexts[0]->summaries()) ctx.summary(tag, value);
     return merged;
@@ -136,6 +171,7 @@ class ReplicatedModelFn {
   ModelFn model_fn_;
   ReplicateOptions options_;
   std::vector<LogicalDevice> devices_;
+  std::shared_ptr<std::atomic<bool>> told_of_random_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace

@@ -20,16 +20,27 @@ enum class TowerWeighting {
   kTensorFlow,
 };
 
+enum class TowerBatchNorm {
+  // Every tower normalizes by its own rows; running statistics are the mean of the towers', weighted by rows.
+  kPerTower,
+  // By all rows of the batch, as one device does: torch::nn's BatchNorm modules and batch_norm functions in training
+  // meet at each call, forwards and backwards, and every tower has to make the same calls. On the CPU.
+  kSync,
+};
+
 struct ReplicateOptions {
   // kSum: the tower losses are added; else they are averaged by rows. Under kExact losses:: come out as on one device
   // with either; it matters for losses that the model_fn makes without losses::. kNone is kInvalidArgument.
   LossReduction loss_reduction = LossReduction::kSumByNonzeroWeights;
   // One tower each; a device may come several times. Empty: all GPUs, else the CPU.
   std::vector<std::string> devices = {};
+  // Where variables are, with several devices. One copy of each in any case, and the same names and values.
+  VariablePlacement variable_placement = VariablePlacement::kCentral;
   TowerWeighting weighting = TowerWeighting::kExact;
+  TowerBatchNorm batch_norm = TowerBatchNorm::kPerTower;
   // Under kExact: towers that would get fewer rows than this stay idle.
   int64_t min_rows_per_tower = 1;
-  // Entries of features and labels that every tower gets whole.
+  // Entries of features and labels, or dicts nested in them, that every tower gets whole.
   std::vector<std::string> shared_entries = {};
 };
 
@@ -41,9 +52,9 @@ struct ReplicateOptions {
 // ctx must allow that.
 //
 // At once: kInvalidArgument for a reduction or device that cannot be. In a step: kInvalidArgument when entries differ
-// in rows (both are named), or, under kTensorFlow, when the rows do not divide; kFailedPrecondition when towers make
-// different optimizer calls, an optimizer is not a TowerOptimizer, or specs differ in kind (the tower is named). What a
-// tower throws is thrown here, when all have ended.
+// in rows (both are named), when one runs inside another, or, under kTensorFlow, when the rows do not divide;
+// kFailedPrecondition when towers make different optimizer calls, an optimizer is not a TowerOptimizer, or specs differ
+// in kind (the tower is named). What a tower throws is thrown here, when all have ended.
 ModelFn replicate_model_fn(ModelFn model_fn, ReplicateOptions options = {});
 template <class F>
 requires(internal::FullModelFn<F> || internal::LabelFreeModelFn<F>) ModelFn

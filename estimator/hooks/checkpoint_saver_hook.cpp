@@ -10,10 +10,12 @@ namespace belfry {
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverOptions options)
     : options_(std::move(options)), timer_(options_.save_steps, options_.save_secs) {}
 
-void CheckpointSaverHook::set_call_listeners(std::vector<std::shared_ptr<CheckpointSaverListener>> listeners) {
+void CheckpointSaverHook::set_call_listeners(std::vector<std::shared_ptr<CheckpointSaverListener>> listeners,
+                                             bool begun) {
   const bool all_there = std::all_of(listeners.begin(), listeners.end(), [](const auto& l) { return l != nullptr; });
   require(all_there, "CheckpointSaverHook: a listener is absent");
   call_listeners_ = std::move(listeners);
+  call_listeners_begun_ = begun;
 }
 
 void CheckpointSaverHook::detach() {
@@ -30,7 +32,9 @@ void CheckpointSaverHook::for_each_listener(const Call& call) const {
 void CheckpointSaverHook::begin(HookSession& session) {
   save_ = session.save_checkpoint;
   timer_.update_last_triggered(session.store.global_step());
-  for_each_listener([](CheckpointSaverListener& listener) { listener.begin(); });
+  for (const auto& listener : options_.listeners) listener->begin();
+  if (std::exchange(call_listeners_begun_, true)) return;
+  for (const auto& listener : call_listeners_) listener->begin();
 }
 
 void CheckpointSaverHook::after_run(RunContext& context) {

@@ -38,8 +38,9 @@ class CheckpointSaverHook : public SessionRunHook {
   void after_run(RunContext& context) override;
   void end(HookSession& session) override;
 
-  // For the framework: listeners of the train call at hand, beside its own; and the end of that call, however it came.
-  void set_call_listeners(std::vector<std::shared_ptr<CheckpointSaverListener>> listeners);
+  // For the framework: listeners of the train call at hand, beside its own (`begun`: another saver has begun them
+  // already); and the end of that call, however it came.
+  void set_call_listeners(std::vector<std::shared_ptr<CheckpointSaverListener>> listeners, bool begun = false);
   void detach();
   // For the framework, which saves at the start and at the end: tells listeners and the timer. Gives back whether a
   // listener wants the training to end.
@@ -51,6 +52,7 @@ class CheckpointSaverHook : public SessionRunHook {
 
   CheckpointSaverOptions options_;
   std::vector<std::shared_ptr<CheckpointSaverListener>> call_listeners_;
+  bool call_listeners_begun_ = false;
   SecondOrStepTimer timer_;
   std::function<std::string()> save_;
 };

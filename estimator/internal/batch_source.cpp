@@ -31,28 +31,43 @@ void BatchSource::restore(const InputState& saved, bool continue_input) {
     return;
   }
   examples_before_ = saved.examples_seen - iterator_.rows_seen();
-  before_ = place();
-  ahead_ = iterator_.next();
-  at_hand_ = true;
-  if (ahead_) return;
+  read_ahead();
+  if (ahead_->batch || ahead_->failure) return;
   log_info("the input starts anew: it had come to its end");
-  at_hand_ = false;
+  ahead_.reset();
   examples_before_ = saved.examples_seen;
   iterator_ = dataset_.iterate();
 }
 
+void BatchSource::read_ahead() {
+  ahead_.emplace(Ahead{place(), std::nullopt, nullptr});
+  try {
+    ahead_->batch = iterator_.next();
+  } catch (...) {
+    ahead_->failure = std::current_exception();
+  }
+}
+
 std::optional<Batch> BatchSource::next() {
-  if (ahead_) return std::exchange(ahead_, std::nullopt);
-  before_ = place();
-  at_hand_ = true;  // also when reading throws: the place is then the one before
-  std::optional<Batch> batch = iterator_.next();
-  at_hand_ = batch.has_value();
-  return batch;
+  if (!ahead_) read_ahead();
+  Ahead ahead = *std::exchange(ahead_, std::nullopt);
+  before_ = std::move(ahead.before);
+  at_hand_ = true;  // also when reading has thrown: the place is then the one before
+  if (ahead.failure) std::rethrow_exception(ahead.failure);
+  at_hand_ = ahead.batch.has_value();
+  return std::move(ahead.batch);
+}
+
+// Batches without examples make no step.
+bool BatchSource::is_last() {
+  if (!ahead_) read_ahead();
+  while (ahead_->batch && examples_in(ahead_->batch->features, ahead_->batch->labels) == 0) read_ahead();
+  return !ahead_->batch && !ahead_->failure;
 }
 
 InputState BatchSource::state(bool finished) const {
-  const Place now = at_hand_ ? before_ : place();
-  return {now.position, fingerprint_, finished, examples_before_ + now.rows};
+  const Place place = now();
+  return {place.position, fingerprint_, finished, examples_before_ + place.rows};
 }
 
 }  // namespace belfry::internal

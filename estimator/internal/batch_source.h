@@ -1,7 +1,9 @@
 // The training input, from where it is to go on.
 #pragma once
 
+#include <exception>
 #include <optional>
+#include <string>
 
 #include "data/dataset.h"
 #include "estimator/internal/session.h"
@@ -17,29 +19,42 @@ class BatchSource {
 
   // The next batch, which is at hand until consume() or the call after.
   std::optional<Batch> next();
+  // Whether no batch follows the one at hand; for that, the next one is read. What the reading throws comes out of
+  // next().
+  bool is_last();
   // The batch at hand has become part of the training, or has been passed over.
   void consume() { at_hand_ = false; }
   // Where the input stands: before the batch at hand, if there is one, so that nothing is lost with a step that was not
   // committed.
   InputState state(bool finished) const;
   int64_t examples_seen() const { return state(false).examples_seen; }
-  int64_t epochs() const { return iterator_.epoch() + 1; }
+  int64_t epochs() const { return (ahead_ ? ahead_->before.epoch : iterator_.epoch()) + 1; }
 
  private:
   struct Place {
     std::string position;
     int64_t rows = 0;  // of this reading
+    int64_t epoch = 0;
+  };
+  // A batch that was read before it was asked for, and where the input stood before it.
+  struct Ahead {
+    Place before;
+    std::optional<Batch> batch;
+    std::exception_ptr failure;
   };
 
   void restore(const InputState& saved, bool continue_input);
-  Place place() const { return {iterator_.position(), iterator_.rows_seen()}; }
+  void read_ahead();
+  Place place() const { return {iterator_.position(), iterator_.rows_seen(), iterator_.epoch()}; }
+  // Before the batch at hand, or before what follows.
+  Place now() const { return at_hand_ ? before_ : ahead_ ? ahead_->before : place(); }
 
   Dataset dataset_;
   uint64_t fingerprint_;
   DatasetIterator iterator_;
   Place before_;  // the batch at hand
   bool at_hand_ = false;
-  std::optional<Batch> ahead_;  // read to see whether a restored input had ended; before_ is its place
+  std::optional<Ahead> ahead_;
   int64_t examples_before_ = 0;
 };
 

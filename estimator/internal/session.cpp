@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "distribute/random_scope.h"
 #include "estimator/internal/checkpoint_names.h"
+#include "optimizers/merge_updates.h"
 #include "optimizers/optimizer.h"
 
 namespace belfry::internal {
@@ -70,15 +71,17 @@ void Session::restore(const std::string& prefix) {
   restore_checked_ = false;
 }
 
-// A slot of an optimizer that the checkpoint knows nothing of, for a variable that it has: the optimizer was changed.
+// A slot, training/OPTIMIZER/VARIABLE/SLOT, of an optimizer that the checkpoint knows nothing of, for a variable that
+// it has: the optimizer was changed. Both names may have slashes.
 bool Session::is_of_other_optimizer(const std::string& missing) const {
   constexpr std::string_view kSlots = "training/";
   if (!missing.starts_with(kSlots)) return false;
-  const size_t optimizer_end = missing.find('/', kSlots.size());
   const size_t variable_end = missing.rfind('/');
-  if (optimizer_end == std::string::npos || variable_end <= optimizer_end) return false;
-  const std::string variable = missing.substr(optimizer_end + 1, variable_end - optimizer_end - 1);
-  return store_.was_restored(variable) && !store_.was_any_restored(missing.substr(0, optimizer_end + 1));
+  for (size_t at = missing.find('/', kSlots.size()); at < variable_end; at = missing.find('/', at + 1)) {
+    if (!store_.was_restored(missing.substr(at + 1, variable_end - at - 1))) continue;
+    return !store_.was_any_restored(missing.substr(0, at + 1));
+  }
+  return false;
 }
 
 // Belfry's own state may be missing: TensorFlow does not write it. What is missing while all else of the checkpoint is
@@ -95,7 +98,7 @@ void Session::check_restored(ModeKeys mode) {
   if (difference.missing.empty()) return;
   const bool other_optimizer = std::any_of(difference.missing.begin(), difference.missing.end(),
                                            [this](const std::string& name) { return is_of_other_optimizer(name); });
-  if (difference.unused.empty() && !other_optimizer) {
+  if ((difference.unused.empty() && !other_optimizer) || config_.initialize_missing) {
     log_warning("checkpoint ", restored_from_, " lacks ", listed(difference.missing),
                 ", which the model asks for: initial values are taken");
     return;
@@ -103,7 +106,8 @@ void Session::check_restored(ModeKeys mode) {
   restore_checked_ = false;
   fail(ErrorKind::kInvalidArgument, "checkpoint ", restored_from_,
        " does not fit the model. It lacks: ", listed(difference.missing),
-       ". It has, and the model does not ask for: ", difference.unused.empty() ? "nothing" : listed(difference.unused));
+       ". It has, and the model does not ask for: ", difference.unused.empty() ? "nothing" : listed(difference.unused),
+       ". If all of it is meant, RunConfig::initialize_missing lets the missing ones begin with initial values");
 }
 
 EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& features, const Labels& labels,
@@ -135,10 +139,21 @@ EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& feat
   return spec;
 }
 
+// What only a later batch asks for and the checkpoint lacks: untrained values would otherwise pass for the model's.
+void Session::warn_of_late_parts() {
+  if (restored_from_.empty()) return;
+  const std::vector<std::string> missing = store_.restore_difference().missing;
+  if (missing.size() == missing_known_) return;
+  const std::vector<std::string> late(missing.begin() + static_cast<std::ptrdiff_t>(missing_known_), missing.end());
+  missing_known_ = missing.size();
+  log_warning("checkpoint ", restored_from_, " lacks ", listed(late),
+              ", which a batch asks for: initial values are taken");
+}
+
 SessionStep Session::run(const Features& features, const Labels& labels, ModeKeys mode, bool exporting) {
   if (broken_)
     fail(ErrorKind::kFailedPrecondition,
-         "this session's variables were written in the middle of a step that failed: it has to be restored");
+         "this session's variables are those of a step that failed: it has to be restored");
   replicas_.begin_step();
   SessionStep step;
   step.rows = examples_in(features, labels);
@@ -149,8 +164,14 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
   if (exporting) step.context->set_exporting();
   try {
     step.spec = call_model_fn(*step.context, features, labels, mode);
+    step.rows = step.context->rows().value_or(step.rows);
     for (const StepContext* part : step.context->steps()) part->replica().check_after_step();
-    if (mode != ModeKeys::kTrain) check_restored(mode);
+    if (mode != ModeKeys::kTrain) {
+      const bool first = !restore_checked_;
+      check_restored(mode);
+      if (first) missing_known_ = store_.restore_difference().missing.size();
+      warn_of_late_parts();
+    }
   } catch (...) {
     replicas_.roll_back();
     // The leaves show the variables' own memory: what was written there is not to be undone.
@@ -161,9 +182,9 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
   return step;
 }
 
-void Session::prepare(SessionStep& step) {
+void Session::prepare(SessionStep& step, bool ends_input) {
   try {
-    committer_.prepare(*step.spec.train_op);
+    committer_.prepare(*step.spec.train_op, {.rows = step.rows, .ends_input = ends_input});
     replicas_.prepare(step.context->steps());
     check_restored(ModeKeys::kTrain);
   } catch (...) {

@@ -44,6 +44,8 @@ class Session {
   VariableStore& store() { return store_; }
   ReplicaSet& replicas() { return replicas_; }
   bool broken() const { return broken_; }
+  // Its variables are of no use: the next call has to start from a checkpoint.
+  void give_up() { broken_ = true; }
   // The next batch of evaluation or prediction is the first of its call: random operations begin anew.
   void restart_batches() { batch_number_ = 0; }
 
@@ -56,8 +58,9 @@ class Session {
 
   // Calls the model_fn (and in TRAIN the backward passes) on the batch. The spec is checked and fits the mode.
   SessionStep run(const Features& features, const Labels& labels, ModeKeys mode, bool exporting = false);
-  // Makes slots and checks whatever can be wrong with the commit; nothing that counts is written.
-  void prepare(SessionStep& step);
+  // Makes slots and checks whatever can be wrong with the commit; nothing that counts is written. `ends_input`: no step
+  // follows, for optimizers that accumulate gradients.
+  void prepare(SessionStep& step, bool ends_input = false);
   void commit(SessionStep& step);
   // Instead of a commit.
   void discard();
@@ -65,6 +68,7 @@ class Session {
  private:
   EstimatorSpec call_model_fn(ModelContext& context, const Features& features, const Labels& labels, ModeKeys mode);
   void check_restored(ModeKeys mode);
+  void warn_of_late_parts();
   bool is_of_other_optimizer(const std::string& missing) const;
 
   ModelFn model_fn_;
@@ -74,6 +78,7 @@ class Session {
   UpdateCommitter committer_;
   std::string restored_from_;
   bool restore_checked_ = true;
+  size_t missing_known_ = 0;  // names that the checkpoint lacks and that have been told of
   std::optional<InputState> input_state_;
   bool broken_ = false;
   int64_t batch_number_ = 0;

@@ -17,12 +17,17 @@
 namespace belfry::internal {
 namespace {
 
-bool all_finite(const VariableStore& store) {
-  for (const Variable* variable : store.variables()) {
-    const at::Tensor& value = variable->value();
-    if (at::isFloatingType(value.scalar_type()) && !at::isfinite(value).all().item<bool>()) return false;
-  }
-  return true;
+// What no optimizer moves may hold infinities of the model's own: a mask, the lowest value so far.
+bool is_sound(const Variable& variable) {
+  const at::Tensor& value = variable.value();
+  if (!at::isFloatingType(value.scalar_type())) return true;
+  const bool moved = variable.kind() == VariableKind::kParameter || variable.kind() == VariableKind::kSlot;
+  return moved ? at::isfinite(value).all().item<bool>() : !at::isnan(value).any().item<bool>();
+}
+
+bool all_sound(const VariableStore& store) {
+  const std::vector<Variable*> variables = store.variables();
+  return std::all_of(variables.begin(), variables.end(), [](const Variable* variable) { return is_sound(*variable); });
 }
 
 std::optional<int64_t> last_step_of(const TrainOptions& options, int64_t first_step) {
@@ -73,6 +78,7 @@ TrainResult TrainLoop::run(const InputFn& input_fn) {
 void TrainLoop::read_input() {
   while (true) {
     const std::optional<Batch> batch = source_->next();
+    batch_read_ = true;
     if (!batch || !step(*batch)) break;
   }
   if (session_.store().global_step() == first_step_ && reason_ == StopReason::kInputEnded) {
@@ -81,16 +87,19 @@ void TrainLoop::read_input() {
 }
 
 // The variables are those of the last step that was committed: the steps since the last checkpoint are not lost. A
-// later process goes on with the batch that failed; a later call in this one starts its input anew.
+// later process goes on with the batch that failed; a later call in this one starts its input anew. Variables that are
+// not finite are of no use to anybody: the next call goes back to the newest checkpoint.
 void TrainLoop::save_after_failure() noexcept {
   try {
     if (progress_) progress_->done("an error");
-    session_.set_input_state(source_->state(/*finished=*/true));
-    if (session_.broken() || !started_ || !saved_prefix_.empty() || savers_.empty()) return;
-    if (!all_finite(session_.store())) {
+    if (batch_read_) session_.set_input_state(source_->state(/*finished=*/true));
+    if (session_.broken() || !started_ || !saved_prefix_.empty()) return;
+    if (!all_sound(session_.store())) {
+      session_.give_up();
       log_warning("train ends with an error; variables are not finite, so that they are not saved");
       return;
     }
+    if (savers_.empty()) return;
     finished_ = false;
     save();
     log_warning("train ends with an error; the state of step ", session_.store().global_step(), " is saved in ",
@@ -156,8 +165,9 @@ void TrainLoop::add_spec_hooks(const EstimatorSpec& spec) {
   added.insert(added.end(), spec.training_chief_hooks.begin(), spec.training_chief_hooks.end());
   for (const auto& hook : added) {
     if (auto saver = std::dynamic_pointer_cast<CheckpointSaverHook>(hook)) {
+      const bool begun = !savers_.empty();
       if (!std::exchange(user_saver_, true)) savers_.clear();
-      if (savers_.empty()) saver->set_call_listeners(options_.saving_listeners);
+      if (savers_.empty()) saver->set_call_listeners(options_.saving_listeners, begun);
       savers_.push_back(std::move(saver));
     } else {
       hooks_.push_back(hook);
@@ -174,7 +184,8 @@ bool TrainLoop::step(const Batch& batch) {
   context.set_rows(step.rows);
   context.set_spec(&step.spec, step.spec.loss.item<double>());
   summaries_ = step.context->summaries();
-  session_.prepare(step);
+  // Read ahead only where it matters: an input may wait for what the step does.
+  session_.prepare(step, UpdateCommitter::accumulates(*step.spec.train_op) && source_->is_last());
   try {
     add_spec_hooks(step.spec);
     for (const auto& hook : hooks_) hook->before_apply(context);

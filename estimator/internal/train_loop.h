@@ -72,6 +72,7 @@ class TrainLoop {
   bool finished_ = false;
   bool user_saver_ = false;
   bool passed_over_ = false;
+  bool batch_read_ = false;
   StopReason reason_ = StopReason::kInputEnded;
   std::string detail_ = "the input has no more batches";
   double loss_;

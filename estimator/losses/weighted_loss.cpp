@@ -77,8 +77,9 @@ bool is_unweighted_mean(const LossOptions& options) {
          options.reduction != LossReduction::kSum;
 }
 
-at::Tensor unweighted_mean(const at::Tensor& mean, int64_t entries, StepContext& ctx,
-                           const std::source_location& where) {
+namespace {
+
+at::Tensor share_of_mean(const at::Tensor& mean, int64_t entries, StepContext& ctx, const std::source_location& where) {
   if (!ctx.loss_policy().exact) return mean;
   const double own = static_cast<double>(entries);
   const double share = own / (ctx.sum_over_towers(own, where) * ctx.loss_policy().contribution);
@@ -86,17 +87,23 @@ at::Tensor unweighted_mean(const at::Tensor& mean, int64_t entries, StepContext&
   return std::abs(share - 1) < 1e-14 ? mean : mean * share;
 }
 
+}  // namespace
+
+at::Tensor unweighted_mean(const at::Tensor& mean, int64_t entries, StepContext& ctx,
+                           const std::source_location& where) {
+  at::Tensor loss = share_of_mean(mean, entries, ctx, where);
+  ctx.record_loss("losses::", loss, where);
+  return loss;
+}
+
 }  // namespace belfry::internal
 
 namespace belfry::losses {
 
-at::Tensor compute_weighted_loss(const at::Tensor& values, StepContext& ctx, const LossOptions& options,
-                                 std::source_location where) {
-  require(is_valid(options.reduction), "compute_weighted_loss: ", static_cast<int>(options.reduction),
-          " is not a LossReduction");
-  if (internal::is_unweighted_mean(options) && values.numel() > 0) {
-    return internal::unweighted_mean(values.mean(), values.numel(), ctx, where);
-  }
+namespace {
+
+at::Tensor reduce(const at::Tensor& values, StepContext& ctx, const LossOptions& options,
+                  const std::source_location& where) {
   const at::Tensor weights = options.weights.defined() ? matching_weights(options.weights, values) : at::Tensor();
   const at::Tensor weighted = weights.defined() ? values * weights : values;
   if (options.reduction == LossReduction::kNone) return weighted;
@@ -109,6 +116,20 @@ at::Tensor compute_weighted_loss(const at::Tensor& values, StepContext& ctx, con
   const double own = own_denominator(options.reduction, weights, values.numel());
   const double denominator = whole_denominator(own, ctx, where) * contribution;
   return denominator == 0 ? numerator * 0 : numerator / denominator;
+}
+
+}  // namespace
+
+at::Tensor compute_weighted_loss(const at::Tensor& values, StepContext& ctx, const LossOptions& options,
+                                 std::source_location where) {
+  require(is_valid(options.reduction), "compute_weighted_loss: ", static_cast<int>(options.reduction),
+          " is not a LossReduction");
+  if (internal::is_unweighted_mean(options) && values.numel() > 0) {
+    return internal::unweighted_mean(values.mean(), values.numel(), ctx, where);
+  }
+  at::Tensor loss = reduce(values, ctx, options, where);
+  if (options.reduction != LossReduction::kNone) ctx.record_loss("losses::", loss, where);
+  return loss;
 }
 
 at::Tensor mean(const at::Tensor& values, StepContext& ctx, const at::Tensor& weights, std::source_location where) {

@@ -46,11 +46,10 @@ at::Tensor sum_gradients(const std::vector<at::Tensor>& gradients) {
     if (!gradient.defined()) continue;
     if (!sum.defined()) {
       sum = gradient;
-    } else if (sum.is_sparse() && !gradient.is_sparse()) {
-      sum = gradient + sum;
-    } else {
-      sum = sum + gradient;
+      continue;
     }
+    const at::Tensor next = gradient.to(sum.device());
+    sum = sum.is_sparse() && !next.is_sparse() ? next + sum : sum + next;
   }
   return sum.defined() && sum.is_sparse() ? sum.coalesce() : sum;
 }
@@ -66,7 +65,10 @@ GradientsAndVariables combine_over_towers(const GradientsAndVariables& own, Step
   for (const Variable* variable : reached) {
     const auto known = mine.find(variable);
     const at::Tensor own_gradient = known == mine.end() ? at::Tensor() : known->second;
-    const std::vector<at::Tensor> all = context.gather_towers(what + " of " + variable->name(), own_gradient);
+    std::vector<at::Tensor> all = context.gather_towers(what + " of " + variable->name(), own_gradient);
+    for (at::Tensor& gradient : all) {
+      if (gradient.defined()) gradient = gradient.to(context.device());
+    }
     at::Tensor sum = sum_gradients(all);
     const auto defined = std::count_if(all.begin(), all.end(), [](const at::Tensor& g) { return g.defined(); });
     // A lone gradient is every tower's: each takes a copy, which its user may write to.

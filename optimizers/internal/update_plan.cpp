@@ -20,16 +20,20 @@ std::pair<int64_t, int64_t> part_of(int64_t n, int share, int shares) {
 
 }  // namespace
 
+std::vector<Variable*> slots_of(const Optimizer& optimizer, const Variable& variable, VariableStore& store) {
+  std::vector<Variable*> slots;
+  for (const SlotSpec& slot : optimizer.rule().slots()) {
+    slots.push_back(&store.get_or_create(optimizer.slot_name(variable.name(), slot.name), VariableKind::kSlot,
+                                         [&] { return at::full_like(variable.value(), slot.initial); }));
+    slots.back()->set_device_name(variable.device_name());
+  }
+  return slots;
+}
+
 UpdatePlan::UpdatePlan(VariableStore& store, const Optimizer& optimizer, const std::vector<Target>& targets)
     : optimizer_(optimizer.name()), slot_names_(optimizer.get_slot_names()), grain_(optimizer.rule().grain()) {
   for (const Target& target : targets) {
-    Entry entry{target.variable, {}, target.is_sparse()};
-    for (const SlotSpec& slot : optimizer.rule().slots()) {
-      entry.slots.push_back(
-          &store.get_or_create(optimizer.slot_name(target.variable->name(), slot.name), VariableKind::kSlot,
-                               [&] { return at::full_like(target.variable->value(), slot.initial); }));
-    }
-    entries_.push_back(std::move(entry));
+    entries_.push_back({target.variable, slots_of(optimizer, *target.variable, store), target.is_sparse()});
   }
   whole_ = pieces_of_share(0, 1);
 }

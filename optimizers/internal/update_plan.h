@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "distribute/variable_store.h"
+#include "optimizers/internal/target.h"
 #include "optimizers/update_rule.h"
 
 namespace belfry {
@@ -16,16 +17,8 @@ class Optimizer;
 
 namespace belfry::internal {
 
-// A variable and the gradients that are to be added up for it: dense ones in the variable's layout, one or more, or a
-// single row-sparse one.
-struct Target {
-  Variable* variable = nullptr;
-  std::vector<at::Tensor> gradients;
-  // Nobody else sees gradients[0]: the others may be added to it in place.
-  bool in_place = false;
-
-  bool is_sparse() const { return gradients[0].is_sparse(); }
-};
+// The optimizer's slots of a variable, made where they are missing.
+std::vector<Variable*> slots_of(const Optimizer& optimizer, const Variable& variable, VariableStore& store);
 
 // Made when a set of targets is first seen, with its slots; used as long as the set is the same. apply_share() may be
 // called by all replicas at once, each with its own number; the rest by one thread.

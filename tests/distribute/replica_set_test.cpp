@@ -228,3 +228,19 @@ TEST_CASE("replicas keep their modules and their device", "[replica_set]") {
   CHECK(replicas.size() == 3);
   CHECK(replicas.group().size() == 3);
 }
+
+TEST_CASE("a replica goes to the device that is named, until something is asked of it", "[replica_set]") {
+  VariableStore store(1);
+  ReplicaSet replicas(store);
+  belfry::Replica& first = replicas.replica(0);  // as a session asks for it, before its model_fn names devices
+  const std::vector<belfry::LogicalDevice> elsewhere{{"meta", c10::Device(c10::kMeta)}};
+  replicas.use(elsewhere);
+  CHECK(&replicas.replica(0) == &first);
+  CHECK(first.device() == c10::Device(c10::kMeta));
+  CHECK(first.device_name() == "meta");
+  CHECK(store.device() == c10::Device(c10::kMeta));
+  replicas.use(belfry::parse_devices({"cpu:0"}));
+  const auto zeros = [] { return torch::zeros({2}); };
+  first.variable("w", zeros, true);
+  CHECK_THROWS_WITH(replicas.use(elsewhere), Contains("cpu") && Contains("meta was asked for"));
+}

@@ -209,6 +209,19 @@ TEST_CASE("a parameter or buffer made in forward is found after the step", "[rep
   CHECK_THROWS_WITH(replica.check_after_step(), Contains("'net'") && Contains("constructor"));
 }
 
+TEST_CASE("a member that forward points at another tensor is found after the step", "[replica]") {
+  VariableStore store(1);
+  Replica replica(store, 0, kCpu);
+  const auto net = adopt<Made>(replica, "net", [] {
+    return std::make_shared<Made>([](Made& m) { m.first = m.register_buffer("first", torch::zeros({2})); });
+  });
+  replica.begin_step();
+  net->first.mul_(0.9).add_(1);
+  CHECK_NOTHROW(replica.check_after_step());
+  net->first = net->first * 0.9 + 1;
+  CHECK_THROWS_WITH(replica.check_after_step(), Contains("'net/first'") && Contains("in place"));
+}
+
 TEST_CASE("requires_grad is read again in every step", "[replica]") {
   VariableStore store(1);
   Replica replica(store, 0, kCpu);

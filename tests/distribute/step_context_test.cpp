@@ -142,6 +142,28 @@ TEST_CASE("global sums of different shapes or at different places are an error i
   CHECK_THAT(left, Contains("returned"));
 }
 
+TEST_CASE("global_sum: a backward pass after its step is an error in words", "[step_context]") {
+  Towers towers(2);
+  std::vector<at::Tensor> kept(2);
+  std::vector<at::Tensor> inputs(2);
+  towers.run([&](StepContext& context) {
+    const auto i = static_cast<size_t>(context.tower_index());
+    inputs[i] = at::ones({2}).requires_grad_();
+    kept[i] = context.global_sum(inputs[i] * 2).sum();
+  });
+  CHECK_THROWS_WITH(gradient_of(kept[0], inputs[0]), Contains("outside the step"));
+  std::vector<std::string> messages(2);
+  towers.run([&](StepContext& context) {
+    const auto i = static_cast<size_t>(context.tower_index());
+    try {
+      gradient_of(kept[i], inputs[i]);
+    } catch (const Error& error) {
+      messages[i] = error.what();
+    }
+  });
+  for (const std::string& message : messages) CHECK_THAT(message, Contains("outside the step"));
+}
+
 TEST_CASE("a tower may write to what it has summed at once", "[step_context]") {
   Towers towers(2);
   for (int step = 0; step < 50; ++step) {

@@ -158,10 +158,41 @@ TEST_CASE("an expanded or strided initial value becomes dense", "[store]") {
   VariableStore store(1);
   const Variable& a = store.get_or_create("a", VariableKind::kParameter, at::ones({1}).expand({3, 2}));
   CHECK(a.value().is_contiguous());
-  CHECK(a.flat().numel() == 6);
   const Variable& b =
       store.get_or_create("b", VariableKind::kParameter, at::arange(12.0).view({3, 4}).slice(1, 0, 4, 2));
-  CHECK(b.flat().sum().item<float>() == 0 + 2 + 4 + 6 + 8 + 10);
+  CHECK(b.value().is_contiguous());
+  CHECK(b.value().sum().item<float>() == 0 + 2 + 4 + 6 + 8 + 10);
+}
+
+TEST_CASE("variables take turns on the devices, slots stay beside them and counters on the CPU", "[store]") {
+  VariableStore store(1);
+  const auto cpus = belfry::parse_devices({"cpu:0", "cpu:2"});
+  store.place_on(cpus);
+  const auto made_on = [&](const char* name, VariableKind kind) {
+    return store.get_or_create(name, kind, at::zeros({2})).device_name();
+  };
+  CHECK(made_on("a", VariableKind::kParameter) == "cpu:0");
+  CHECK(made_on("count", VariableKind::kState) == "cpu:0");
+  CHECK(made_on("b", VariableKind::kBuffer) == "cpu:2");
+  CHECK(made_on("c", VariableKind::kParameter) == "cpu:0");
+  CHECK(made_on("a", VariableKind::kParameter) == "cpu:0");
+  store.place_on(cpus);
+  CHECK_THROWS_WITH(store.place_on({}), Contains("no device"));
+  // "meta" stands for another device.
+  CHECK_THROWS_WITH(store.place_on({{"meta", at::Device(at::kMeta)}}), Contains("'a'") && Contains("meta"));
+}
+
+TEST_CASE("restored values that wait can be listed and taken as they are", "[store]") {
+  VariableStore store(1);
+  store.restore({{"a/x", at::full({2}, 3.0)}, {"a/y", at::full({1}, 4.0)}, {"b", at::zeros({})}}, "model-1");
+  CHECK(store.waiting_names("a/") == std::vector<std::string>{"a/x", "a/y"});
+  Variable* taken = store.find_or_take("a/x", VariableKind::kSlot);
+  REQUIRE(taken != nullptr);
+  CHECK(taken->kind() == VariableKind::kSlot);
+  CHECK(taken->value().equal(at::full({2}, 3.0)));
+  CHECK(store.find_or_take("a/x", VariableKind::kSlot) == taken);
+  CHECK(store.waiting_names("a/") == std::vector<std::string>{"a/y"});
+  CHECK(store.find_or_take("c", VariableKind::kSlot) == nullptr);
 }
 
 TEST_CASE("threads that make the same names at once get the same variables", "[store]") {

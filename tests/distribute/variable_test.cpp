@@ -29,7 +29,6 @@ TEST_CASE("assigning copies, counts a version, and names both shapes or dtypes",
   variable.assign(at::ones({2, 3}));
   CHECK(variable.version() == version + 1);
   CHECK(variable.value().data_ptr() == memory);
-  CHECK(variable.flat().sum().item<float>() == 6);
   CHECK_THROWS_WITH(variable.assign(at::ones({3, 2})), Contains("'w'") && Contains("[2, 3]") && Contains("[3, 2]"));
   CHECK_THROWS_WITH(variable.assign(at::ones({2, 3}, at::kDouble)), Contains("Float") && Contains("Double"));
   CHECK(variable.version() == version + 1);

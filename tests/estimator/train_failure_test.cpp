@@ -1,6 +1,9 @@
 // What is left after a train call that failed, in this process and in the next.
 #include "tests/testing.h"
 
+#include <torch/nn/module.h>
+
+#include <cmath>
 #include <csignal>
 #include <limits>
 
@@ -111,6 +114,25 @@ TEST_CASE("variables that are not finite are not saved by a call that fails", "[
   Estimator estimator(make_model_fn(model_fn), saving_every(dir.path(), 100));
   CHECK(failure([&] { estimator.train(line(), {.steps = 6}); }).kind == ErrorKind::kNanLoss);
   CHECK(estimator.latest_checkpoint().value_or("none") == dir.file("model.ckpt-0"));
+  // The same Estimator goes on from there, not from what it holds.
+  CHECK(estimator.train(line(), {.steps = 2}).global_step == 2);
+  CHECK(std::isfinite(saved(estimator, "linear/w")));
+}
+
+TEST_CASE("a buffer that holds infinities does not keep a failed call from saving", "[estimator][E4]") {
+  struct Masked : torch::nn::Module {
+    at::Tensor mask = register_buffer("mask", at::full({2}, -std::numeric_limits<float>::infinity()));
+  };
+  const TemporaryDirectory dir;
+  const auto model_fn = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
+    ctx.module<Masked>("masked");
+    if (ctx.global_step() == 2) throw std::runtime_error("out of paper");
+    const at::Tensor loss = (labels.tensor() - linear_output(features, ctx)).square().mean();
+    return EstimatorSpec::train(loss, descend(loss, ctx));
+  };
+  Estimator estimator(make_model_fn(model_fn), saving_every(dir.path(), 100));
+  CHECK_THROWS_WITH(estimator.train(line(), {.steps = 6}), "out of paper");
+  CHECK(estimator.latest_checkpoint().value_or("none") == dir.file("model.ckpt-2"));
 }
 
 TEST_CASE("a model_fn that writes into a variable is refused, and the variable has its value again", "[estimator]") {

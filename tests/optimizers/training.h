@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "distribute/replica_set.h"
+#include "optimizers/merge_updates.h"
 #include "optimizers/optimizer.h"
 #include "optimizers/update_committer.h"
 

@@ -172,6 +172,14 @@ TEST_CASE("replicate_model_fn: models without labels, and with none in the input
   CHECK_FAILS(runner.train(column({1, 2}), column({1, 2})), ErrorKind::kInvalidArgument, "takes no labels");
 }
 
+TEST_CASE("replicate_model_fn: one inside another is refused", "[towers][replicate][R1]") {
+  for (const int inner : {1, 2}) {
+    TowerRunner runner(towers(towers(abs_model, inner), 2));
+    CHECK_FAILS(runner.train(column({1, 2}), column({1, 2})), ErrorKind::kInvalidArgument,
+                "inside another replicate_model_fn");
+  }
+}
+
 TEST_CASE("replicate_model_fn: replicate() is the same as a transform", "[towers][replicate][R1]") {
   TowerRunner runner(replicate({.loss_reduction = LossReduction::kSum, .devices = cpus(2)})(abs_model));
   CHECK(runner.train(column({1, 2}), column({1, 2})) == 27);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "estimator/estimator.h"
+#include "optimizers/momentum.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/testing.h"
 #include "tests/towers/abs_model.h"
@@ -14,6 +15,7 @@
 namespace belfry {
 namespace {
 
+using testing::abs_loss;
 using testing::abs_model;
 using testing::column;
 using testing::scalar_variable;
@@ -109,6 +111,33 @@ TEST_CASE("replicate_model_fn: variables are on the lone device, and on the CPU 
     REQUIRE(seen.devices.size() == static_cast<size_t>(count));
     for (const auto& [tower, device] : seen.devices) CHECK(device == of_towers);
     CHECK(runner.number("c") == 7);
+  }
+}
+
+TEST_CASE("replicate_model_fn: variables are round-robined over the devices", "[towers][replicate][R5]") {
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
+    at::Tensor sum = at::zeros({}, at::kDouble);
+    for (const char* name : {"a", "b", "c", "d"}) sum = sum + scalar_variable(ctx, name, 2.5);
+    const at::Tensor loss = abs_loss(features, labels, sum);
+    const TowerOptimizer optimizer(Momentum({.learning_rate = 1.0, .momentum = 0.9}));
+    return EstimatorSpec::train(loss, optimizer.minimize(loss, ctx));
+  };
+  const std::vector<std::string> devices{"cpu:0", "cpu:1", "cpu:3"};
+  TowerRunner round(replicate_model_fn(model, {.loss_reduction = LossReduction::kSum,
+                                               .devices = devices,
+                                               .variable_placement = VariablePlacement::kRoundRobin}));
+  TowerRunner central(replicate_model_fn(model, {.loss_reduction = LossReduction::kSum, .devices = devices}));
+  for (int step = 0; step < 2; ++step) {
+    const at::Tensor x = column({1, 2, 3});
+    CHECK(round.train(x, x) == central.train(x, x));
+  }
+  const std::map<std::string, std::string> places{{"a", "cpu:0"}, {"b", "cpu:1"}, {"c", "cpu:3"}, {"d", "cpu:0"}};
+  for (const auto& [name, place] : places) {
+    CAPTURE(name);
+    CHECK(round.store().find(name)->device_name() == place);
+    CHECK(round.store().find("training/Momentum/" + name + "/momentum")->device_name() == place);
+    CHECK(central.store().find(name)->device_name() == "cpu:0");
+    CHECK(round.number(name) == central.number(name));
   }
 }
 

@@ -86,6 +86,30 @@ TEST_CASE("replicate_model_fn: shared entries reach every tower whole, in a trai
   CHECK(evaluated.rows() == 2);
 }
 
+TEST_CASE("replicate_model_fn: rows are counted without entries that all towers share", "[towers][replicate]") {
+  const auto model = [](const Features& features, const Labels&, ModeKeys mode, ModelContext& ctx) {
+    const at::Tensor c = scalar_variable(ctx, "c", 1);
+    if (mode == ModeKeys::kEval) return EstimatorSpec::eval((features["x"] * c).mean());
+    const at::Tensor loss = losses::mean(features["x"] * c, ctx);
+    return EstimatorSpec::train(loss, TowerOptimizer(GradientDescent({.learning_rate = 0.1})).minimize(loss, ctx));
+  };
+  const testing::TemporaryDirectory directory;
+  Estimator estimator(replicate_model_fn(model, {.devices = cpus(2), .shared_entries = {"a_table"}}),
+                      {.model_dir = directory.path(), .save_summary_steps = 0, .log_step_count_steps = 0});
+  const auto input = [] {
+    return Dataset::from_generator(
+        [] {
+          return [i = 0]() mutable -> std::optional<Batch> {
+            if (i++ == 2) return std::nullopt;
+            return Batch{{{"a_table", at::ones({7})}, {"x", column({1, 2, 3})}}, {}};
+          };
+        },
+        {.batched = true});
+  };
+  estimator.train(input);
+  CHECK(estimator.evaluate(input).rows() == 6);
+}
+
 TEST_CASE("replicate_model_fn: metrics are those of one device, whatever the towers' rows",
           "[towers][replicate][R16]") {
   struct Largest : MetricFunction {

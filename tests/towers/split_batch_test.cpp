@@ -153,6 +153,17 @@ TEST_CASE("split_batch gives shared entries whole to every tower, whatever their
   CHECK(list(parts[1].features["x"]) == List{2, 3});
 }
 
+TEST_CASE("split_batch cuts nested dictionaries, and shares one that is named", "[towers][split][R8]") {
+  Features features(doubles({0, 1, 2}));
+  features.set_nested("user", {{"age", doubles({3, 4, 5})}, {"name", StringTensor{"a", "b", "c"}}});
+  features.set_nested("users", {{"table", doubles({9, 9})}});
+  const auto parts = split_batch(features, {}, {.towers = 2, .shared_entries = {"users"}});
+  REQUIRE(parts.size() == 2);
+  CHECK(list(parts[0].features.nested("user")["age"]) == List{3, 4});
+  CHECK(parts[1].features.nested("user").strings("name")[0] == "c");
+  CHECK(list(parts[1].features.nested("users")["table"]) == List{9, 9});
+}
+
 TEST_CASE("split_batch shares the memory of dense entries", "[towers][split]") {
   const at::Tensor x = at::arange(6);
   const auto parts = split_batch(x, Labels(), {.towers = 3});

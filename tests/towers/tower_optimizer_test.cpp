@@ -74,6 +74,32 @@ TEST_CASE("TowerOptimizer: two optimizers on one loss see the values from before
   }
 }
 
+TEST_CASE("TowerOptimizer: a changed gradient has to say whether it is still that of all towers",
+          "[towers][optimizer][R12]") {
+  enum class Says { kNothing, kCombined, kOwn };
+  const auto clipped_by_hand = [](Says says) {
+    return [says](const Losses& losses, ModelContext& ctx) {
+      GradientsAndVariables halves;
+      for (const auto& entry : sgd().compute_gradients(losses.of_c, ctx, {.var_list = {"c"}})) {
+        halves.push_back({entry.gradient / 2, entry.variable, says == Says::kCombined, says == Says::kOwn});
+      }
+      return sgd().apply_gradients(std::move(halves), ctx);
+    };
+  };
+  TowerRunner silent = two_towers(clipped_by_hand(Says::kNothing));
+  CHECK_FAILS(silent.train(kOneTwo, kOneTwo), ErrorKind::kInvalidArgument, "'c'");
+  TowerRunner combined = two_towers(clipped_by_hand(Says::kCombined));
+  combined.train(kOneTwo, kOneTwo);
+  CHECK(combined.number("c") == 10 - 1.5);
+  TowerRunner own = two_towers(clipped_by_hand(Says::kOwn));
+  own.train(kOneTwo, kOneTwo);
+  CHECK(own.number("c") == 10 - 3);
+  // What a tower computes by itself was never combined, and needs no word.
+  TowerRunner lone = two_towers(clipped_by_hand(Says::kNothing), LossReduction::kSum, TowerWeighting::kExact, 1);
+  lone.train(kOneTwo, kOneTwo);
+  CHECK(lone.number("c") == 10 - 1.5);
+}
+
 TEST_CASE("TowerOptimizer: two losses, each with its variables", "[towers][optimizer][R12][R13]") {
   for (const TowerWeighting weighting : kWeightings) {
     TowerRunner runner = two_towers(

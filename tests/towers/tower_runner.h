@@ -32,10 +32,10 @@ class TowerRunner {
         session_(std::make_unique<internal::Session>(std::move(model_fn), *config_)) {}
 
   // One committed step; its loss, as of before the update.
-  double train(const Features& features, const Labels& labels) {
+  double train(const Features& features, const Labels& labels, bool ends_input = false) {
     internal::SessionStep step = session_->run(features, labels, ModeKeys::kTrain);
     const double loss = step.spec.loss.item<double>();
-    session_->prepare(step);
+    session_->prepare(step, ends_input);
     session_->commit(step);
     return loss;
   }

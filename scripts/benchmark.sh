@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Builds one of the benchmarks and runs it, on a machine that does nothing else:
+#   scripts/benchmark.sh step [--scale 0.1] [--repetitions 3]    steps per second: a hand-written loop, Estimator, towers
+#   scripts/benchmark.sh phases [--svg FILE]                     where the time of a step goes
+#   scripts/benchmark.sh aggregate                               GB/s of the towers' reduction against memcpy
+set -euo pipefail
+cd "$(dirname "$0")/.."
+name=${1:-}
+case $name in
+  step | phases | aggregate) shift ;;
+  *)
+    sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac
+scripts/setup.sh >&2
+cmake --preset release --log-level=WARNING -DBELFRY_BENCHMARKS=ON >&2
+cmake --build --preset release --target "benchmark_$name" >&2
+exec env OMP_NUM_THREADS=1 "build/release/benchmarks/benchmark_$name" "$@"
