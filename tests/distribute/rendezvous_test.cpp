@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "distribute/replica_group.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/tower_check.h"
 #include "tests/testing.h"
 
@@ -264,6 +265,6 @@ int run_random_steps(int towers, int steps) {
 
 TEST_CASE("ten thousand random steps neither hang nor add up wrongly", "[rendezvous]") {
   belfry::set_log_level(belfry::LogLevel::kOff);
-  for (int towers = 2; towers <= 5; ++towers) CHECK(run_random_steps(towers, 2500) == 0);
+  for (int towers = 2; towers <= 5; ++towers) CHECK(run_random_steps(towers, belfry::testing::repetitions(2500)) == 0);
   belfry::set_log_level(belfry::LogLevel::kInfo);
 }
