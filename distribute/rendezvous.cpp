@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "distribute/internal/site_order.h"
 #include "distribute/internal/spin.h"
 
@@ -32,6 +33,22 @@ struct Seat {
   std::vector<at::Tensor> values;
 };
 
+// The k-th call of one tower meets the k-th of another. That is right for a loop that goes round more often in one, and
+// wrong where a tower leaves out one of several. Said once for each place.
+void warn_of_pairing(const internal::SiteOrder::Uneven& calls) {
+  static std::mutex mutex;
+  static std::set<std::pair<std::string, uint32_t>> told;
+  {
+    const std::lock_guard lock(mutex);
+    if (!told.emplace(calls.place.file, calls.place.line).second) return;
+  }
+  log_warning("the loss at ", calls.place.file, ":", calls.place.line, " was called ", calls.more_times,
+              " times in tower ", calls.more, " and ", calls.fewer_times, " times in tower ", calls.fewer,
+              " of one step. The first calls of all towers are taken for one loss, then the second ones, and so on. "
+              "Where a tower leaves out another than the last ones, that is wrong: call the loss in every tower, since "
+              "over no rows it is 0");
+}
+
 }  // namespace
 
 class Rendezvous::State {
@@ -45,6 +62,7 @@ class Rendezvous::State {
       seats_[i] = Seat();
       if (i >= static_cast<size_t>(active)) seats_[i].doing = Doing::kAbsent;
     }
+    active_ = active;
     posted_.clear();
     passed_.clear();
     order_.begin_step();
@@ -79,9 +97,14 @@ class Rendezvous::State {
   }
 
   void leave_sums(int replica) {
-    const std::lock_guard lock(mutex_);
-    seats_[static_cast<size_t>(replica)].left_sums = true;
-    advance();
+    std::vector<internal::SiteOrder::Uneven> uneven;
+    {
+      const std::lock_guard lock(mutex_);
+      seats_[static_cast<size_t>(replica)].left_sums = true;
+      advance();
+      if (!failed_ && std::none_of(seats_.begin(), seats_.end(), in_sums)) uneven = order_.uneven(active_);
+    }
+    for (const auto& calls : uneven) warn_of_pairing(calls);
   }
 
   void leave(int replica) {
@@ -242,6 +265,7 @@ class Rendezvous::State {
   std::condition_variable changed_;
   std::atomic<unsigned> epoch_{0};
   std::vector<Seat> seats_;
+  int active_ = 0;
   std::map<CallSite, std::vector<std::pair<int, double>>> posted_;
   std::set<CallSite> passed_;
   internal::SiteOrder order_;

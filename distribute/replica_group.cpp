@@ -1,6 +1,7 @@
 #include "distribute/replica_group.h"
 
 #include <ATen/ThreadLocalState.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <atomic>
@@ -39,6 +40,8 @@ class Signal {
 std::string text_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
+  } catch (const c10::Error& e) {
+    return e.what_without_backtrace();
   } catch (const std::exception& e) {
     return e.what();
   } catch (...) {

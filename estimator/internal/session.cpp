@@ -17,10 +17,12 @@ namespace belfry::internal {
 namespace {
 
 // The versions of the features' memory: a model_fn that writes into a feature would corrupt the data set behind it.
-std::vector<std::pair<std::string, int64_t>> versions(const TensorDict& dict) {
+std::vector<std::pair<std::string, int64_t>> versions(const char* what, const TensorDict& dict) {
   std::vector<std::pair<std::string, int64_t>> found;
   for (const auto& [name, value] : dict) {
-    if (value.is_tensor() && !value.tensor().is_inference()) found.emplace_back(name, value.tensor()._version());
+    if (!value.is_tensor()) continue;
+    require(value.tensor().defined(), "the ", what, " '", name, "' is an undefined tensor");
+    if (!value.tensor().is_inference()) found.emplace_back(name, value.tensor()._version());
   }
   return found;
 }
@@ -43,8 +45,10 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 int64_t examples_in(const Features& features, const Labels& labels) {
-  for (const auto& [name, value] : labels.empty() ? features : labels) {
-    if (value.dim() > 0) return value.rows();
+  for (const TensorDict* dict : {&labels, &features}) {
+    for (const auto& [name, value] : *dict) {
+      if (value.dim() > 0) return value.rows();
+    }
   }
   return 0;
 }
@@ -113,8 +117,8 @@ void Session::check_restored(ModeKeys mode, bool exporting) {
 
 EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& features, const Labels& labels,
                                      ModeKeys mode) {
-  const auto features_before = versions(features);
-  const auto labels_before = versions(labels);
+  const auto features_before = versions("feature", features);
+  const auto labels_before = versions("label", labels);
   const StepScope scope(context);
   const RandomScope random(context.random_seed());
   const at::AutoGradMode grad(mode == ModeKeys::kTrain);
