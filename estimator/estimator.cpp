@@ -97,7 +97,7 @@ class Estimator::Impl {
       try {
         return use(prefix);
       } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kNotFound) throw;
+        if (error.kind() != ErrorKind::kNotFound && error.kind() != ErrorKind::kDataLoss) throw;
         const std::optional<std::string> now = latest();
         if (now == prefix) throw;
         prefix = now;
