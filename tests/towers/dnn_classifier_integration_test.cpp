@@ -28,25 +28,24 @@ constexpr int64_t kRows = 12;
 // that is not in the vocabulary is embedded as zeros.
 class EmbeddedIdColumn : public DenseColumn {
  public:
-  EmbeddedIdColumn(std::string key, std::vector<int64_t> vocabulary, int64_t dimension)
-      : key_(std::move(key)), vocabulary_(std::move(vocabulary)), dimension_(dimension) {}
+  EmbeddedIdColumn(std::string key, const std::vector<int64_t>& vocabulary, int64_t dimension)
+      : key_(std::move(key)), known_(at::tensor(vocabulary, at::kLong)), dimension_(dimension) {}
 
   std::string name() const override { return key_ + "_embedding"; }
   int64_t width() const override { return dimension_; }
 
   at::Tensor dense(const Features& features, ModelContext& ctx) const override {
-    const auto words = static_cast<int64_t>(vocabulary_.size());
+    const int64_t words = known_.numel();
     const at::Tensor weights = ctx.variable("dnn/input_layer/" + name() + "/embedding_weights", [&] {
       return at::randn({words, dimension_}) / std::sqrt(static_cast<double>(dimension_));
     });
     const at::Tensor ids = features[key_].reshape({-1, 1});
-    const at::Tensor known = at::tensor(vocabulary_, at::TensorOptions(at::kLong).device(ids.device()));
-    return ids.eq(known.unsqueeze(0)).to(weights.scalar_type()).matmul(weights);
+    return ids.eq(known_.to(ids.device()).unsqueeze(0)).to(weights.scalar_type()).matmul(weights);
   }
 
  private:
   std::string key_;
-  std::vector<int64_t> vocabulary_;
+  at::Tensor known_;  // read by all towers
   int64_t dimension_;
 };
 

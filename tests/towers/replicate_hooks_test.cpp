@@ -72,7 +72,8 @@ TEST_CASE("replicate_model_fn: the hooks of tower 0 run, in the mode that they a
   calls.clear();
   for (const Predictions& row : estimator.predict(two_batches)) CHECK(row["probabilities"].numel() == 1);
   CHECK(calls == std::vector<std::string>{"tower 0 prediction begin 1", "tower 0 prediction after_run 1",
-                                          "tower 0 prediction after_run 1", "tower 0 prediction end 1"});
+                                          "tower 0 prediction before_run 1", "tower 0 prediction after_run 1",
+                                          "tower 0 prediction end 1"});
   CHECK(threads == std::set{std::this_thread::get_id()});
 }
 
