@@ -101,7 +101,7 @@ void check_v1_curves(DNNClassifier& classifier, const Case& run) {
     const bool is_roc = name == kCurves[0];
     const Metric area = metrics::auc(run.evaluation.labels.tensor(), scores,
                                      {.curve = is_roc ? metrics::AucCurve::kRoc : metrics::AucCurve::kPr,
-                                      .summation = metrics::AucSummation::kCarefulInterpolation,
+                                      .summation = metrics::AucSummation::kTrapezoidal,
                                       .weights = weights});
     CHECK(testing::is_close(area.value(), testing::to_number(run.json["evaluate"][name]), 1e-5, 1e-6));
   }
