@@ -207,7 +207,10 @@ class Estimator::Impl {
                   newest.value_or("initial values"));
     }
     auto session = std::make_unique<internal::Session>(model_fn_, *config_);
-    if (newest) session->restore(*newest);
+    if (newest) {
+      session->restore(*newest);
+      log_info("training goes on from ", *newest);
+    }
     training_ = std::move(session);
     training_prefix_ = newest.value_or("");
   }
