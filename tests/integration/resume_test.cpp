@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint_reader.h"
 #include "child_process.h"
 #include "core/file_system.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace belfry;
@@ -123,17 +124,17 @@ void check_kills(const Training& training, int64_t kills) {
 
 TEST_CASE("a training that is killed again and again ends with the bits of one that was not", "[resume][E3][E4]") {
   const int towers = GENERATE(1, 2);
-  check_kills({.towers = towers}, 10);
+  check_kills({.towers = towers}, repetitions(10));
 }
 
 TEST_CASE("so does one whose variables and slots appear late, with clipping and input from a generator",
           "[resume][E3][E4]") {
   const Training training{.towers = GENERATE(1, 2), .variant = "late"};
-  check_kills(training, 3);
+  check_kills(training, repetitions(3));
 }
 
 TEST_CASE("so does one whose generator cannot be restored and is replayed", "[resume][E3][E4]") {
-  check_kills({.towers = GENERATE(1, 2), .variant = "replayed"}, 3);
+  check_kills({.towers = GENERATE(1, 2), .variant = "replayed"}, repetitions(3));
 }
 
 TEST_CASE("SIGINT and SIGTERM save, end the program cleanly, and the training goes on with the same bits",
