@@ -90,9 +90,9 @@ bool takes_generator(const c10::FunctionSchema& schema) {
 // Registered once a process and never taken back: a library that unregisters itself at exit would race with other
 // threads' last operations.
 bool register_kernels() {
-  auto* others = new torch::Library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
+  static auto* others = new torch::Library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
   others->fallback(torch::CppFunction::makeFallthrough());
-  auto* random = new torch::Library(torch::Library::IMPL, "aten", kKey, __FILE__, __LINE__);
+  static auto* random = new torch::Library(torch::Library::IMPL, "aten", kKey, __FILE__, __LINE__);
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     if (!name.name.starts_with("aten::")) continue;
     const auto operation = c10::Dispatcher::singleton().findSchema(name);

@@ -42,7 +42,7 @@ at::Tensor instance_norm(const at::Tensor& input, Optional weight, Optional bias
 }  // namespace
 
 void register_batch_norm() {
-  auto* kernels = new torch::Library(torch::Library::IMPL, "aten", kReplicaKey, __FILE__, __LINE__);
+  static auto* kernels = new torch::Library(torch::Library::IMPL, "aten", kReplicaKey, __FILE__, __LINE__);
   kernels->impl("batch_norm", torch::CppFunction::makeFromUnboxedFunction(&batch_norm));
   kernels->impl("instance_norm", torch::CppFunction::makeFromUnboxedFunction(&instance_norm));
 }
