@@ -63,7 +63,7 @@ libtorch_found() {
 
 install_libtorch() {
   local cache="${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/belfry"
-  local final="$cache/libtorch-$torch_version" requirements=(torch==$torch_version)
+  local final="$cache/libtorch-$torch_version" requirements=(torch==$torch_version nvidia-cuda-crt==13.0.88)
   mkdir -p "$cache"
   exec 9>"$cache/lock" && flock 9  # two clones at once: one downloads, the other waits and finds it
   libtorch_found "$1" && return 0
