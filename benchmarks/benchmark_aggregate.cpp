@@ -4,16 +4,15 @@
 // N towers' gradients of S bytes each are read (N * S), the variable is read and written (2 * S). memcpy of b bytes
 // moves 2 * b.
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <iostream>
 #include <vector>
 
+#include "benchmarks/benchmark_main.h"
 #include "core/error.h"
 #include "distribute/replica_set.h"
 #include "optimizers/gradient_descent.h"
@@ -113,18 +112,10 @@ int main(int argc, char** argv) {
   int64_t megabytes = 64;
   int repetitions = 21;
   options::options_description described("benchmark_aggregate");
-  described.add_options()("help", "this text")("megabytes", options::value(&megabytes), "of the variables together")(
+  described.add_options()("megabytes", options::value(&megabytes), "of the variables together")(
       "repetitions", options::value(&repetitions), "runs, of which the median counts");
-  try {
-    options::variables_map given;
-    options::store(options::parse_command_line(argc, argv, described), given);
-    options::notify(given);
-    if (given.count("help")) {
-      std::cout << described;
-      return 0;
-    }
+  return benchmark::run_main(argc, argv, described, [&] {
     require(megabytes > 0 && repetitions > 0, "megabytes and repetitions have to be above 0");
-    at::set_num_threads(1);
     std::printf("%lld MB of variables in %lld tensors, GB/s moved\n", static_cast<long long>(megabytes),
                 static_cast<long long>(kTensors));
     std::printf("%6s %14s %14s %10s\n", "towers", "reduce+update", "memcpy", "ratio");
@@ -134,9 +125,5 @@ int main(int argc, char** argv) {
       if (towers == 2) ratio = measured;
     }
     std::printf("ratio %.3f\n", ratio);
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
-  }
+  });
 }

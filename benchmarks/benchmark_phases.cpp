@@ -1,6 +1,5 @@
 // Where the time of a training step goes: microseconds of each phase, for one, two and four towers.
 //   benchmark_phases [--svg FILE]     also draws it
-#include <ATen/Parallel.h>
 #include <belfry.h>
 
 #include <algorithm>
@@ -9,9 +8,9 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
-#include <iostream>
 #include <mutex>
 
+#include "benchmarks/benchmark_main.h"
 #include "benchmarks/benchmark_models.h"
 
 namespace {
@@ -147,19 +146,10 @@ int main(int argc, char** argv) {
   std::string svg;
   double scale = 1;
   options::options_description described("benchmark_phases");
-  described.add_options()("help", "this text")("svg", options::value(&svg), "a file for the picture")(
-      "scale", options::value(&scale), "of the steps of each run");
-  try {
-    options::variables_map given;
-    options::store(options::parse_command_line(argc, argv, described), given);
-    options::notify(given);
-    if (given.count("help")) {
-      std::cout << described;
-      return 0;
-    }
+  described.add_options()("svg", options::value(&svg), "a file for the picture")("scale", options::value(&scale),
+                                                                                 "of the steps of each run");
+  return benchmark::run_main(argc, argv, described, [&] {
     belfry::require(scale > 0, "scale has to be above 0");
-    belfry::set_log_level(belfry::LogLevel::kOff);
-    at::set_num_threads(1);
     std::vector<Row> rows;
     for (const Workload& workload : benchmark::usual_workloads(scale)) {
       const benchmark::Data data = benchmark::make_data(workload);
@@ -167,9 +157,5 @@ int main(int argc, char** argv) {
     }
     print(rows);
     if (!svg.empty()) draw(rows, svg);
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
-  }
+  });
 }

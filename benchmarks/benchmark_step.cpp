@@ -1,15 +1,14 @@
 // Steps per second of Estimator::train against a hand-written LibTorch loop, and of two and four towers against one.
 // All runs are in this process, with one thread a tower, interleaved; the medians count. The last line is `ratio X`:
 // Estimator / hand-written on the small network.
-#include <ATen/Parallel.h>
 #include <belfry.h>
 
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <functional>
-#include <iostream>
 
+#include "benchmarks/benchmark_main.h"
 #include "benchmarks/benchmark_models.h"
 
 namespace {
@@ -71,26 +70,10 @@ int main(int argc, char** argv) {
   double scale = 1;
   int repetitions = 5;
   options::options_description described("benchmark_step");
-  described.add_options()("help", "this text")("scale", options::value(&scale),
-                                               "of the steps of each run, 1: the usual")(
+  described.add_options()("scale", options::value(&scale), "of the steps of each run, 1: the usual")(
       "repetitions", options::value(&repetitions), "runs of each, of which the median counts");
-  try {
-    options::variables_map given;
-    options::store(options::parse_command_line(argc, argv, described), given);
-    options::notify(given);
-    if (given.count("help")) {
-      std::cout << described;
-      return 0;
-    }
+  return benchmark::run_main(argc, argv, described, [&] {
     belfry::require(scale > 0 && repetitions > 0, "scale and repetitions have to be above 0");
-    belfry::set_log_level(belfry::LogLevel::kOff);
-    at::set_num_threads(1);
-    at::set_num_interop_threads(1);
-    const double ratio = run(scale, repetitions);
-    std::printf("ratio %.3f\n", ratio);
-    return 0;
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
-  }
+    std::printf("ratio %.3f\n", run(scale, repetitions));
+  });
 }

@@ -142,30 +142,47 @@ std::vector<std::string> CheckpointManager::all() const {
   return paths;
 }
 
-LatestCheckpoint CheckpointManager::latest(bool verify_checksums) const {
-  LatestCheckpoint latest;
-  std::vector<std::string> candidates;
+// All that there may be, the one to take first.
+std::vector<std::string> CheckpointManager::candidates(std::vector<SkippedCheckpoint>& skipped) const {
+  std::vector<std::string> prefixes;
   try {
     if (const auto state = read_checkpoint_state(directory_, files_)) {
-      candidates.push_back(state->model_checkpoint_path);
-      candidates.insert(candidates.end(), state->all_model_checkpoint_paths.rbegin(),
-                        state->all_model_checkpoint_paths.rend());
+      prefixes.push_back(state->model_checkpoint_path);
+      prefixes.insert(prefixes.end(), state->all_model_checkpoint_paths.rbegin(),
+                      state->all_model_checkpoint_paths.rend());
     }
   } catch (const Error& error) {
-    latest.skipped.push_back({join_path(directory_, "checkpoint"), error.what()});
+    skipped.push_back({join_path(directory_, "checkpoint"), error.what()});
   }
   const std::vector<std::string> found = checkpoints_in_folder(files_, directory_);
-  candidates.insert(candidates.end(), found.rbegin(), found.rend());
+  prefixes.insert(prefixes.end(), found.rbegin(), found.rend());
+  return prefixes;
+}
+
+LatestCheckpoint CheckpointManager::latest(bool verify_checksums) const {
+  LatestCheckpoint latest;
+  std::vector<std::string> prefixes = candidates(latest.skipped);
   std::set<std::string> tried;
-  for (const std::string& prefix : candidates) {
-    if (!tried.insert(prefix).second) continue;
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    if (!tried.insert(prefixes[i]).second) continue;
     try {
-      const CheckpointReader reader(prefix, files_);
+      const CheckpointReader reader(prefixes[i], files_);
       if (verify_checksums) reader.verify();
-      latest.prefix = prefix;
+      latest.prefix = prefixes[i];
       break;
     } catch (const Error& error) {
-      latest.skipped.push_back({prefix, error.what()});
+      if (error.kind() == ErrorKind::kIo) throw;  // trouble of the machine: the checkpoint may be good
+      LatestCheckpoint again;
+      std::vector<std::string> now = candidates(again.skipped);
+      if (now == prefixes) {
+        latest.skipped.push_back({prefixes[i], error.what()});
+        continue;
+      }
+      // A training in another process has saved meanwhile, and may have removed what was just being read.
+      latest = std::move(again);
+      prefixes = std::move(now);
+      tried.clear();
+      i = static_cast<size_t>(-1);
     }
   }
   return latest;

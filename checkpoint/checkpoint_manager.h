@@ -56,7 +56,9 @@ class CheckpointManager {
 
   // The checkpoint that the file `checkpoint` names, if all of it can be read and its checksums hold; else the next
   // older that can, named there or found in the folder. Reads the whole checkpoint: `verify_checksums` false compares
-  // only the index and the sizes of the files, which finds what is missing or truncated.
+  // only the index and the sizes of the files, which finds what is missing or truncated. kIo when the system cannot
+  // read one now (too many open files, no permission), which says nothing of the checkpoint. Another process may save
+  // meanwhile.
   LatestCheckpoint latest(bool verify_checksums = true) const;
 
   // Prefixes, oldest first: those that the file `checkpoint` names and whose index is there, and, when it cannot be
@@ -64,6 +66,7 @@ class CheckpointManager {
   std::vector<std::string> all() const;
 
  private:
+  std::vector<std::string> candidates(std::vector<SkippedCheckpoint>& skipped) const;
   CheckpointState current_state() const;
   std::vector<std::string> retire(CheckpointState& state) const;
   double now() const;

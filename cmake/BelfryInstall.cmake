@@ -10,7 +10,8 @@ foreach(header IN LISTS headers)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/belfry/${folder})
 endforeach()
 
-configure_package_config_file(cmake/belfryConfig.cmake.in ${PROJECT_BINARY_DIR}/belfryConfig.cmake INSTALL_DESTINATION ${package_dir})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/belfryConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/belfryConfig.cmake ${PROJECT_BINARY_DIR}/belfryConfigVersion.cmake
+# Names in lower case: find_package takes them for belfry and for Belfry.
+configure_package_config_file(cmake/belfry-config.cmake.in ${PROJECT_BINARY_DIR}/belfry-config.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/belfry-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/belfry-config.cmake ${PROJECT_BINARY_DIR}/belfry-config-version.cmake
   cmake/FindLibTorch.cmake cmake/FindBelfrySystemLibraries.cmake DESTINATION ${package_dir})

@@ -84,6 +84,23 @@ void TensorDict::set(std::string name, Value value) {
   }
 }
 
+void TensorDict::set_nested(const std::string& name, const TensorDict& inner) {
+  require(!name.empty(), "TensorDict: a nested dict needs a name");
+  for (const auto& [entry, value] : inner) set(entry.empty() ? name : name + "/" + entry, value);
+}
+
+TensorDict TensorDict::nested(std::string_view name) const {
+  const std::string prefix = std::string(name) + "/";
+  TensorDict inner;
+  for (const auto& [entry, value] : entries_) {
+    if (entry.starts_with(prefix)) inner.set(entry.substr(prefix.size()), value);
+  }
+  if (inner.empty()) {
+    fail(ErrorKind::kNotFound, "TensorDict: no entries below '", prefix, "'; there is ", quoted_names(*this));
+  }
+  return inner;
+}
+
 bool TensorDict::erase(std::string_view name) {
   return std::erase_if(entries_, [&](const Entry& entry) { return entry.first == name; }) > 0;
 }

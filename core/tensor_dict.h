@@ -72,6 +72,11 @@ class TensorDict {
 
   // Replaces the entry of that name, or appends one.
   void set(std::string name, Value value);
+  // A dict inside a dict: its entries become NAME/entry here, so that whatever goes through entries (splitting,
+  // batching, files) goes through it too. kInvalidArgument for an empty name.
+  void set_nested(const std::string& name, const TensorDict& inner);
+  // The entries below NAME/, without that. kNotFound, with the names there are, when there are none.
+  TensorDict nested(std::string_view name) const;
   // True when there was one.
   bool erase(std::string_view name);
   std::vector<std::string> names() const;

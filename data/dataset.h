@@ -68,6 +68,9 @@ class Dataset {
 
   // Elements from a function. `factory` is called at the start of each pass and gives the function that makes that
   // pass's elements:  Dataset::from_generator([] { return [i = 0]() mutable -> std::optional<Batch> {…}; })
+  // An element that nobody else holds is taken as it is; else (a buffer that the function fills again for the next one,
+  // a slice of a big tensor, from_blob) it is copied. kInvalidArgument from next() for an element without features, and
+  // for undefined tensors.
   static Dataset from_generator(std::function<Generator()> factory, const GeneratorOptions& options = {});
 
   // `function` of every element. It should depend on the element alone: over random access it is called in the order of

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "distribute/internal/site_order.h"
 #include "distribute/internal/spin.h"
 
@@ -22,14 +23,31 @@ enum class Doing { kAbsent, kRunning, kInSum, kInExchange, kLeft };
 struct Seat {
   Doing doing = Doing::kRunning;
   bool left_sums = false;
-  CallSite site;      // while in a sum
-  std::string what;   // while in an exchange
-  at::Tensor value;   // while in an exchange
-  std::string error;  // set by whoever ended the wait with one
+  bool stopped = false;  // was told of another replica's failure
+  CallSite site;         // while in a sum
+  std::string what;      // while in an exchange
+  at::Tensor value;      // while in an exchange
+  std::string error;     // set by whoever ended the wait with one
   bool served = false;
   double sum = 0;
   std::vector<at::Tensor> values;
 };
+
+// The k-th call of one tower meets the k-th of another. That is right for a loop that goes round more often in one, and
+// wrong where a tower leaves out one of several. Said once for each place.
+void warn_of_pairing(const internal::SiteOrder::Uneven& calls) {
+  static std::mutex mutex;
+  static std::set<std::pair<std::string, uint32_t>> told;
+  {
+    const std::lock_guard lock(mutex);
+    if (!told.emplace(calls.place.file, calls.place.line).second) return;
+  }
+  log_warning("the loss at ", calls.place.file, ":", calls.place.line, " was called ", calls.more_times,
+              " times in tower ", calls.more, " and ", calls.fewer_times, " times in tower ", calls.fewer,
+              " of one step. The first calls of all towers are taken for one loss, then the second ones, and so on. "
+              "Where a tower leaves out another than the last ones, that is wrong: call the loss in every tower, since "
+              "over no rows it is 0");
+}
 
 }  // namespace
 
@@ -44,6 +62,7 @@ class Rendezvous::State {
       seats_[i] = Seat();
       if (i >= static_cast<size_t>(active)) seats_[i].doing = Doing::kAbsent;
     }
+    active_ = active;
     posted_.clear();
     passed_.clear();
     order_.begin_step();
@@ -53,7 +72,7 @@ class Rendezvous::State {
   double sum(int replica, const CallSite& site, double value) {
     Seat& seat = seats_[static_cast<size_t>(replica)];
     std::unique_lock lock(mutex_);
-    check_poison();
+    check_poison(seat);
     order_.note(replica, site);
     if (passed_.contains(site)) {
       fail(ErrorKind::kFailedPrecondition, "tower ", replica, " reached the loss at ", to_string(site),
@@ -69,7 +88,7 @@ class Rendezvous::State {
   std::vector<at::Tensor> exchange(int replica, const std::string& what, const at::Tensor& value) {
     Seat& seat = seats_[static_cast<size_t>(replica)];
     std::unique_lock lock(mutex_);
-    check_poison();
+    check_poison(seat);
     seat.doing = Doing::kInExchange;
     seat.what = what;
     seat.value = value;
@@ -78,9 +97,14 @@ class Rendezvous::State {
   }
 
   void leave_sums(int replica) {
-    const std::lock_guard lock(mutex_);
-    seats_[static_cast<size_t>(replica)].left_sums = true;
-    advance();
+    std::vector<internal::SiteOrder::Uneven> uneven;
+    {
+      const std::lock_guard lock(mutex_);
+      seats_[static_cast<size_t>(replica)].left_sums = true;
+      advance();
+      if (!failed_ && std::none_of(seats_.begin(), seats_.end(), in_sums)) uneven = order_.uneven(active_);
+    }
+    for (const auto& calls : uneven) warn_of_pairing(calls);
   }
 
   void leave(int replica) {
@@ -95,9 +119,16 @@ class Rendezvous::State {
     wake();
   }
 
+  bool was_stopped(int replica) {
+    const std::lock_guard lock(mutex_);
+    return seats_[static_cast<size_t>(replica)].stopped;
+  }
+
  private:
-  void check_poison() const {
-    if (failed_) fail(ErrorKind::kAborted, "stopped because tower ", *failed_, " failed");
+  void check_poison(Seat& seat) const {
+    if (!failed_) return;
+    seat.stopped = true;
+    fail(ErrorKind::kAborted, "stopped because tower ", *failed_, " failed");
   }
 
   // Called with the lock held after the seat says what it waits for.
@@ -114,7 +145,7 @@ class Rendezvous::State {
         changed_.wait(lock, [&] { return epoch_.load(std::memory_order_relaxed) != seen; });
       }
     }
-    if (!seat.served) check_poison();
+    if (!seat.served) check_poison(seat);
     seat.doing = Doing::kRunning;
     if (!seat.error.empty()) throw_error(ErrorKind::kFailedPrecondition, seat.error);
   }
@@ -234,6 +265,7 @@ class Rendezvous::State {
   std::condition_variable changed_;
   std::atomic<unsigned> epoch_{0};
   std::vector<Seat> seats_;
+  int active_ = 0;
   std::map<CallSite, std::vector<std::pair<int, double>>> posted_;
   std::set<CallSite> passed_;
   internal::SiteOrder order_;
@@ -251,5 +283,6 @@ std::vector<at::Tensor> Rendezvous::exchange(int replica, const std::string& wha
 void Rendezvous::leave_sums(int replica) { state_->leave_sums(replica); }
 void Rendezvous::leave(int replica) { state_->leave(replica); }
 void Rendezvous::poison(int failed) { state_->poison(failed); }
+bool Rendezvous::was_stopped(int replica) const { return state_->was_stopped(replica); }
 
 }  // namespace belfry

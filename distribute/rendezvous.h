@@ -39,13 +39,16 @@ class Rendezvous {
   // kFailedPrecondition in each of them, naming two that differ, when they do not or when one has left.
   std::vector<at::Tensor> exchange(int replica, const std::string& what, const at::Tensor& value);
 
-  // The replica's model_fn has returned: it counts as zero in sums from now on. It may still exchange.
+  // The replica's model_fn has returned: it counts as zero in sums from now on. It may still exchange. With the last
+  // one's return the log is warned, once, of a place that some have passed less often than others.
   void leave_sums(int replica);
   // The replica has ended its step.
   void leave(int replica);
 
   // Ends every wait, now and later in this step, with kAborted: replica `failed` has thrown.
   void poison(int failed);
+  // Whether a call of this replica ended so in this step: what it throws then is not its own doing.
+  bool was_stopped(int replica) const;
 
  private:
   class State;

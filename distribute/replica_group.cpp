@@ -1,6 +1,7 @@
 #include "distribute/replica_group.h"
 
 #include <ATen/ThreadLocalState.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <atomic>
@@ -36,19 +37,11 @@ class Signal {
   std::atomic<unsigned> value_{0};
 };
 
-bool is_aborted(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return e.kind() == ErrorKind::kAborted;
-  } catch (...) {
-    return false;
-  }
-}
-
 std::string text_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
+  } catch (const c10::Error& e) {
+    return e.what_without_backtrace();
   } catch (const std::exception& e) {
     return e.what();
   } catch (...) {
@@ -122,10 +115,10 @@ class ReplicaGroup::Impl {
 
   void rethrow() {
     if (first_failed_ < 0) return;
-    // The first failure was nobody else's doing, whatever its kind.
+    // The first failure was nobody else's doing. A tower that was stopped may throw what it likes: its own error, too.
     size_t failed = static_cast<size_t>(first_failed_.load());
     for (size_t i = errors_.size(); i-- > 0;) {
-      if (errors_[i] && !is_aborted(errors_[i])) failed = i;
+      if (errors_[i] && !rendezvous_.was_stopped(static_cast<int>(i))) failed = i;
     }
     const std::exception_ptr error = errors_[failed];
     std::fill(errors_.begin(), errors_.end(), nullptr);

@@ -120,6 +120,8 @@ void StepContext::queue(const std::string& variable, const at::Tensor& value, bo
   if (!known) fail(ErrorKind::kNotFound, "assign: there is no variable '", variable, "'");
   require(known->value().sizes() == value.sizes(), "assign: variable '", variable, "' has shape ",
           known->value().sizes(), " and was given a value of shape ", value.sizes());
+  require(at::can_cast(value.scalar_type(), known->value().scalar_type()), "assign: variable '", variable, "' holds ",
+          known->value().scalar_type(), " and was given ", value.scalar_type(), ", of which a part would be lost");
   // A copy: what is assigned is the value of now, even when it shows a variable that this step's commit moves.
   assignments_.push_back({variable, value.detach().clone(), add});
 }

@@ -1,7 +1,9 @@
 #include "estimator/estimator.h"
 
+#include <c10/core/InferenceMode.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <iomanip>
@@ -46,6 +48,22 @@ void check_input(const char* call, const InputFn& input_fn) {
   require(static_cast<bool>(input_fn), call, ": no input_fn was given");
 }
 
+// Says while it lives that a train call is under way.
+class Busy {
+ public:
+  explicit Busy(std::atomic<bool>& flag) : flag_(flag) {
+    if (!flag.exchange(true)) return;
+    fail(ErrorKind::kFailedPrecondition, "train: this Estimator is in a train call already. Its hooks, model_fn and ",
+         "input cannot call train on it, and one thread at a time uses it");
+  }
+  ~Busy() { flag_ = false; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
 }  // namespace
 
 class Estimator::Impl {
@@ -67,7 +85,25 @@ class Estimator::Impl {
     for (const SkippedCheckpoint& skipped : latest.skipped) {
       log_warning("checkpoint ", skipped.path, " is passed over: ", skipped.reason);
     }
+    if (!latest.prefix) require_none(latest.skipped);
     return latest.prefix;
+  }
+
+  // `use` of the newest checkpoint, if there is one, and of the next when another process, which trains, removes it.
+  template <class Use>
+  auto with_newest(const Use& use) const {
+    std::optional<std::string> prefix = latest();
+    while (prefix) {
+      try {
+        return use(prefix);
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kNotFound && error.kind() != ErrorKind::kDataLoss) throw;
+        const std::optional<std::string> now = latest();
+        if (now == prefix) throw;
+        prefix = now;
+      }
+    }
+    return use(prefix);
   }
 
   TrainResult train(const InputFn& input_fn, const TrainOptions& options) {
@@ -75,6 +111,8 @@ class Estimator::Impl {
             "train: steps and max_steps are both given; one of the two is wanted");
     check_steps("train", "steps", options.steps);
     check_steps("train", "max_steps", options.max_steps);
+    const Busy busy(training_now_);
+    const c10::InferenceMode never_inference(false);  // what is made under it cannot be trained
     prepare_training();
     const int64_t step = training_->store().global_step();
     if (options.max_steps && step >= *options.max_steps) return already_there(step, *options.max_steps);
@@ -92,14 +130,16 @@ class Estimator::Impl {
 
   // With the state of the checkpoint, of the newest one when none is given, or initial weights when there is none.
   std::shared_ptr<internal::Session> fresh(const std::optional<std::string>& checkpoint) const {
-    const std::string prefix = checkpoint ? *checkpoint : latest().value_or("");
-    auto session = std::make_shared<internal::Session>(model_fn_, *config_);
-    if (prefix.empty()) {
-      log_warning("there is no checkpoint in ", config_->model_dir, ": the model has its initial values");
-    } else {
-      session->restore(prefix);
-    }
-    return session;
+    const auto restored = [this](const std::optional<std::string>& prefix) {
+      auto session = std::make_shared<internal::Session>(model_fn_, *config_);
+      if (prefix) {
+        session->restore(*prefix);
+      } else {
+        log_warning("there is no checkpoint in ", config_->model_dir, ": the model has its initial values");
+      }
+      return session;
+    };
+    return checkpoint ? restored(checkpoint) : with_newest(restored);
   }
 
   // What evaluate and predict work in: kept while the checkpoint is the same and nobody else holds it.
@@ -107,27 +147,36 @@ class Estimator::Impl {
     const std::string mark = checkpoint ? mark_of(*checkpoint) : newest_mark();
     const bool idle = inference_ && inference_.use_count() == 1 && !inference_->broken();
     if (idle && inference_mark_ == mark && !mark.empty()) return inference_;
-    const std::string prefix = checkpoint ? *checkpoint : latest().value_or("");
-    inference_ = fresh(prefix.empty() ? std::nullopt : std::optional(prefix));
-    inference_prefix_ = prefix;
+    inference_ = fresh(checkpoint);
     inference_mark_ = mark;
     return inference_;
   }
-  const std::string& inference_prefix() const { return inference_prefix_; }
 
-  CheckpointReader newest_reader(const char* call) const {
-    const auto prefix = latest();
-    if (!prefix) fail(ErrorKind::kFailedPrecondition, call, ": there is no checkpoint in ", config_->model_dir);
-    return CheckpointReader(*prefix, config_->file_system());
+  // What `use` makes of a reader of the newest checkpoint.
+  template <class Use>
+  auto read_newest(const char* call, const Use& use) const {
+    return with_newest([&](const std::optional<std::string>& prefix) {
+      if (!prefix) fail(ErrorKind::kFailedPrecondition, call, ": there is no checkpoint in ", config_->model_dir);
+      return use(CheckpointReader(*prefix, config_->file_system()));
+    });
   }
 
  private:
-  // The index has the checksums of all values: a checkpoint that was written anew under the same name shows.
+  // Damaged checkpoints are not none: a training from initial values would in the end remove them.
+  void require_none(const std::vector<SkippedCheckpoint>& skipped) const {
+    for (const SkippedCheckpoint& checkpoint : skipped) {
+      if (!config_->file_system().exists(checkpoint.path + ".index")) continue;
+      fail(ErrorKind::kDataLoss, "no checkpoint in ", config_->model_dir, " can be read; ", checkpoint.path, ": ",
+           checkpoint.reason, ". Move its files away to begin with initial values");
+    }
+  }
+
+  // Another where another checkpoint came into the place: the index holds the checksum of every variable.
   std::string mark_of(const std::string& prefix) const {
     try {
       return concat(prefix, " ", hash64(read_file(config_->file_system(), prefix + ".index")));
     } catch (const Error&) {
-      return "";  // the reader says what is wrong
+      return "";  // restore() says why
     }
   }
 
@@ -149,12 +198,19 @@ class Estimator::Impl {
     const auto newest = latest();
     const bool saved_elsewhere = !training_prefix_.empty() && newest != training_prefix_;
     if (training_ && !training_->broken() && !saved_elsewhere) return;
+    if (training_ && !training_->broken() && !newest) {
+      log_warning("the checkpoints of ", config_->model_dir, " are gone, ", training_prefix_,
+                  " among them: training starts from initial values");
+    }
     if (training_ && training_->broken()) {
       log_warning("a step failed and left variables that are of no use: training goes on from ",
                   newest.value_or("initial values"));
     }
     auto session = std::make_unique<internal::Session>(model_fn_, *config_);
-    if (newest) session->restore(*newest);
+    if (newest) {
+      session->restore(*newest);
+      log_info("training goes on from ", *newest);
+    }
     training_ = std::move(session);
     training_prefix_ = newest.value_or("");
   }
@@ -173,10 +229,10 @@ class Estimator::Impl {
   ModelFn model_fn_;
   std::shared_ptr<const RunConfig> config_;
   CheckpointManager checkpoints_;
+  std::atomic<bool> training_now_{false};
   std::unique_ptr<internal::Session> training_;
   std::string training_prefix_;  // the checkpoint that holds the state of training_, if one does
   std::shared_ptr<internal::Session> inference_;
-  std::string inference_prefix_;
   std::string inference_mark_;
 };
 
@@ -195,7 +251,7 @@ EvalResult Estimator::evaluate(const InputFn& input_fn, const EvaluateOptions& o
   check_input("evaluate", input_fn);
   check_steps("evaluate", "steps", options.steps);
   const auto session = impl_->inference(options.checkpoint_path);
-  return internal::evaluate(*session, config(), input_fn, options, eval_dir(options.name), impl_->inference_prefix());
+  return internal::evaluate(*session, config(), input_fn, options, eval_dir(options.name), session->restored_from());
 }
 
 PredictRange Estimator::predict(const InputFn& input_fn, const PredictOptions& options) {
@@ -227,14 +283,15 @@ ExportResult Estimator::export_saved_model(const std::string& base,
 std::optional<std::string> Estimator::latest_checkpoint() const { return impl_->latest(); }
 
 std::vector<std::string> Estimator::get_variable_names() const {
-  std::vector<std::string> names;
-  const CheckpointReader reader = impl_->newest_reader("get_variable_names");
-  for (const CheckpointVariable& variable : reader.variables()) names.push_back(variable.name);
-  return names;
+  return impl_->read_newest("get_variable_names", [](const CheckpointReader& reader) {
+    std::vector<std::string> names;
+    for (const CheckpointVariable& variable : reader.variables()) names.push_back(variable.name);
+    return names;
+  });
 }
 
 at::Tensor Estimator::get_variable_value(const std::string& name) const {
-  return impl_->newest_reader("get_variable_value").tensor(name);
+  return impl_->read_newest("get_variable_value", [&](const CheckpointReader& reader) { return reader.tensor(name); });
 }
 
 const std::string& Estimator::model_dir() const { return config().model_dir; }

@@ -79,17 +79,19 @@ class Estimator {
 
   // Goes on from the newest checkpoint that can be read, or from initial values. Saves at the start, at the config's
   // intervals and at the end. Errors: kInvalidArgument for options that cannot be right, or a checkpoint that does not
-  // fit the model; kNanLoss; whatever the model_fn, the input and hooks throw. After one the Estimator can be used on.
+  // fit the model; kFailedPrecondition inside another train call of this object (from a hook, the model_fn or input);
+  // kDataLoss, from all that read the newest checkpoint, when there are some and none can be read; kNanLoss; whatever
+  // the model_fn, the input and hooks throw. After one the Estimator can be used on.
   TrainResult train(const InputFn& input_fn, const TrainOptions& options = {});
   // Means and metrics over the input with the checkpoint's weights; without a checkpoint, with initial ones. `loss` is
-  // the mean of the batches' losses. Empty input gives zeros.
+  // the mean of the batches' losses. Empty input gives zeros and a warning.
   EvalResult evaluate(const InputFn& input_fn, const EvaluateOptions& options = {});
   // Lazy: batches are computed as the range is read. Labels of the input are dropped. The range may outlive this.
   PredictRange predict(const InputFn& input_fn, const PredictOptions& options = {});
   // One batch at once.
   Predictions predict(const Features& features, const PredictOptions& options = {});
   // Writes BASE/<seconds>/ from the checkpoint, as one tower, and gives its path and what was written.
-  // kFailedPrecondition without a checkpoint.
+  // kFailedPrecondition without a checkpoint; kInvalidArgument, with the names, for variables that it lacks.
   ExportResult export_saved_model(const std::string& base, const ServingInputReceiverFn& serving_input_receiver_fn,
                                   const ExportOptions& options = {});
 

@@ -62,6 +62,8 @@ EstimatorSpec EstimatorSpec::predict(Predictions predictions, ExportOutputs expo
 }
 
 void EstimatorSpec::validate() {
+  require(mode == ModeKeys::kTrain || mode == ModeKeys::kEval || mode == ModeKeys::kPredict, "EstimatorSpec: mode ",
+          static_cast<int>(mode), " is none of train, eval and infer");
   const std::string who = concat("EstimatorSpec for mode ", to_string(mode), ": ");
   require(mode == ModeKeys::kPredict || loss.defined(), who, "the loss is missing");
   require(mode != ModeKeys::kTrain || train_op.has_value(), who, "the train_op is missing");

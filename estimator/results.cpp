@@ -34,6 +34,7 @@ const at::Tensor& EvalResult::tensor(const std::string& name) const {
 }
 
 double EvalResult::operator[](const std::string& name) const {
+  if (rows_ == 0 && !contains(name)) return 0;
   const at::Tensor& value = tensor(name);
   require(value.numel() == 1, "EvalResult: metric '", name, "' has shape ", value.sizes(), ": use tensor()");
   return value.item<double>();

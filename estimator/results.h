@@ -35,6 +35,8 @@ struct TrainResult {
 class EvalResult {
  public:
   // The value as a number. kNotFound with the names there are; kInvalidArgument for a metric with several elements.
+  // When no row was evaluated every metric is 0, as in TensorFlow, and no name is unknown: the model_fn, which names
+  // the metrics, did not run.
   double operator[](const std::string& name) const;
   const at::Tensor& tensor(const std::string& name) const;
   bool contains(const std::string& name) const;

@@ -14,6 +14,6 @@ case $name in
     ;;
 esac
 scripts/setup.sh >&2
-cmake --preset release --log-level=WARNING -DBELFRY_BENCHMARKS=ON >&2
-cmake --build --preset release --target "benchmark_$name" >&2
+scripts/locked.sh release cmake --preset release --log-level=WARNING -DBELFRY_BENCHMARKS=ON >&2
+scripts/locked.sh release cmake --build --preset release --target "benchmark_$name" >&2
 exec env OMP_NUM_THREADS=1 "build/release/benchmarks/benchmark_$name" "$@"

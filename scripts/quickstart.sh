@@ -9,8 +9,8 @@ build=build/release
 
 scripts/setup.sh
 # Without tests, so that a machine without Catch2 2.13 gets as far; scripts/test.sh switches them on.
-[ -f $build/build.ninja ] || cmake --preset release --log-level=WARNING -DBELFRY_TESTS=OFF -DBELFRY_BENCHMARKS=OFF
-cmake --build --preset release --target $example
+[ -f $build/build.ninja ] || scripts/locked.sh release cmake --preset release --log-level=WARNING -DBELFRY_TESTS=OFF -DBELFRY_BENCHMARKS=OFF
+scripts/locked.sh release cmake --build --preset release --target $example
 
 arguments=("$@")
 by_default() {  # OPTION VALUE: unless it was given

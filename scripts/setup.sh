@@ -16,6 +16,18 @@ for argument in "$@"; do
   esac
 done
 
+cache="${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/belfry"
+
+# Two setups at once: one works, the other waits and finds it done. What a killed one left running (apt-get, pip) holds the
+# lock, too, since it has inherited it.
+lock() {
+  [ -z "${locked:-}" ] || return 0
+  mkdir -p "$cache"
+  exec 9>"$cache/lock"
+  flock -n 9 || { echo "setup: another setup, or what a killed one left running, is at work; waiting for its end" >&2; flock 9; }
+  locked=yes
+}
+
 missing_packages() {
   export LC_ALL=C
   dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null | awk '$2 == "installed" {print $1}' |
@@ -23,11 +35,14 @@ missing_packages() {
 }
 
 install_packages() {
-  local missing as_root=()
+  local missing as_root=() quiet=(env DEBIAN_FRONTEND=noninteractive)
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     echo "setup: not a Debian or Ubuntu. Nothing is installed; these have to be there (Debian's names): ${packages[*]}" >&2
     return 0
   fi
+  mapfile -t missing < <(missing_packages)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  lock
   mapfile -t missing < <(missing_packages)
   [ ${#missing[@]} -gt 0 ] || return 0
   if [ "$(id -u)" != 0 ]; then
@@ -40,7 +55,9 @@ install_packages() {
   fi
   echo "setup: installing ${missing[*]}"
   "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+  # What a killed installation left: dpkg's journal, which apt-get refuses to go past, and packages without their needs.
+  [ -z "$(ls -A /var/lib/dpkg/updates 2>/dev/null)" ] || "${as_root[@]}" "${quiet[@]}" dpkg --configure -a || true
+  "${as_root[@]}" "${quiet[@]}" apt-get install -y -qq --fix-broken --no-install-recommends -o DPkg::Lock::Timeout=600 "${missing[@]}"
 }
 
 # Ubuntu 24.04 and Debian 13 have Catch2 3 only. All else builds there: quickstart.sh, or cmake with -DBELFRY_TESTS=OFF.
@@ -62,11 +79,10 @@ libtorch_found() {
 }
 
 install_libtorch() {
-  local cache="${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/belfry"
   local final="$cache/libtorch-$torch_version" requirements=(torch==$torch_version nvidia-cuda-crt==13.0.88)
-  mkdir -p "$cache"
-  exec 9>"$cache/lock" && flock 9  # two clones at once: one downloads, the other waits and finds it
+  lock
   libtorch_found "$1" && return 0
+  rm -rf "$cache"/part.*  # of killed ones
   part=$(mktemp -d "$cache/part.XXXXXX")
   trap 'rm -rf "$part"' EXIT  # part is not local: the trap runs after this function
   mkdir "$part/tmp"

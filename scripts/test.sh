@@ -22,6 +22,6 @@ if [ ${#peers[@]} -gt 0 ]; then
   python=$(scripts/peers.sh)
   options=(-DBELFRY_PEERS=ON -DBELFRY_PEER_PYTHON="$python")
 fi
-cmake --preset "$preset" --log-level=WARNING "${options[@]}"  # always: ninja does not notice a changed preset
-cmake --build --preset "$preset"
+scripts/locked.sh "$preset" cmake --preset "$preset" --log-level=WARNING "${options[@]}"  # always: ninja does not notice a changed preset
+scripts/locked.sh "$preset" cmake --build --preset "$preset"
 ctest --preset "$preset" -j "$(nproc)" "$@"

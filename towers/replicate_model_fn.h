@@ -40,7 +40,7 @@ struct ReplicateOptions {
   TowerBatchNorm batch_norm = TowerBatchNorm::kPerTower;
   // Under kExact: towers that would get fewer rows than this stay idle.
   int64_t min_rows_per_tower = 1;
-  // Entries of features and labels that every tower gets whole.
+  // Entries of features and labels, or dicts nested in them, that every tower gets whole.
   std::vector<std::string> shared_entries = {};
 };
 

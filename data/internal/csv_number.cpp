@@ -19,12 +19,21 @@ std::string_view trimmed(std::string_view text) {
   return plus ? text.substr(1) : text;
 }
 
-// The float nearest to a number that is too small for float's normal range, where from_chars may give up.
-std::optional<float> tiny_float(std::string_view text) {
+// Of a number that from_chars finds too far from 1: whether it is too small.
+bool is_tiny(std::string_view text) {
+  const size_t exponent = text.find_first_of("eE");
+  if (exponent != std::string_view::npos) return text.substr(exponent + 1).starts_with('-');
+  return text.starts_with("0.") || text.starts_with("-0.") || text.starts_with('.') || text.starts_with("-.");
+}
+
+// The float or double nearest to a number that is too small for the type's normal range, where from_chars gives up.
+template <class Number>
+std::optional<Number> tiny_number(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || std::abs(number) >= 1) return std::nullopt;
-  return static_cast<float>(number);
+  if (error == std::errc::result_out_of_range && is_tiny(text)) number = text.starts_with('-') ? -0.0 : 0.0;
+  if ((error != std::errc() && !is_tiny(text)) || std::abs(number) >= 1) return std::nullopt;
+  return static_cast<Number>(number);
 }
 
 }  // namespace
@@ -36,7 +45,7 @@ std::optional<Number> read_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (end != text.data() + text.size() || error == std::errc::invalid_argument) return std::nullopt;
   if (error == std::errc()) return number;
-  if constexpr (std::is_same_v<Number, float>) return tiny_float(text);
+  if constexpr (std::is_floating_point_v<Number>) return tiny_number<Number>(text);
   return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "data/dataset.h"
+#include "data/internal/adopt.h"
 
 namespace belfry::data_internal {
 namespace {
@@ -16,13 +17,13 @@ class GeneratorStream : public Stream {
   std::optional<Batch> next() override {
     if (ended_) return std::nullopt;
     std::optional<Batch> element = generator_.next();
-    if (element) {
-      check(*element);
-      ++made_;
-    } else {
+    if (!element) {
       ended_ = true;
+      return std::nullopt;
     }
-    return element;
+    check(*element);
+    ++made_;
+    return adopt_from_maker(*std::move(element));
   }
 
   void save(PositionWriter& to) const override {
@@ -45,6 +46,7 @@ class GeneratorStream : public Stream {
  private:
   void check(const Batch& element) const {
     require(!element.features.empty(), options_.name, ": element ", made_, " has no features");
+    require_defined(concat(options_.name, ": element ", made_), element);
     if (!options_.batched) return;
     const auto& [name, value] = *element.features.begin();
     require(value.dim() > 0, options_.name, ": feature '", name, "' of element ", made_,

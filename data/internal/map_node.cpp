@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "data/internal/adopt.h"
 #include "data/internal/row_source.h"
 #include "data/internal/rows.h"
 
@@ -39,7 +40,8 @@ Batch apply(const MapFunction& function, Batch element) {
   require_unchanged(given.features, features);
   require_unchanged(given.labels, labels);
   require(!mapped.features.empty(), "Dataset::map: the function gave an element without features");
-  return mapped;
+  require_defined("Dataset::map", mapped);
+  return adopt_from_maker(std::move(mapped), given);
 }
 
 class MappedRows : public RowSource {

@@ -3,29 +3,25 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "data/internal/adopt.h"
 #include "data/internal/rows.h"
 
 namespace belfry::data_internal {
 namespace {
 
-// Memory that came through from_blob without a deleter is not LibTorch's, and may be gone before the data set is.
-bool is_borrowed(const at::Tensor& tensor) {
-  return tensor.numel() > 0 && tensor.storage().data_ptr().get_context() == nullptr;
-}
-
-Value adopt(const char* side, const std::string& name, const Value& value) {
+Value adopt_column(const char* side, const std::string& name, const Value& value) {
   if (value.is_strings()) return value;
   const at::Tensor& tensor = value.tensor();
   require(tensor.defined(), "Dataset: the ", side, " '", name, "' is an undefined tensor");
   require(tensor.layout() == at::kStrided, "Dataset: the ", side, " '", name, "' has layout ", tensor.layout(),
           "; a dense tensor was wanted");
-  return is_borrowed(tensor) ? tensor.detach().clone() : tensor.detach();
+  return adopt(value);
 }
 
 TensorDict adopt_all(const char* side, const TensorDict& dict) {
   TensorDict out;
   for (const auto& [name, value] : dict) {
-    const Value adopted = adopt(side, name, value);
+    const Value adopted = adopt_column(side, name, value);
     require(adopted.dim() > 0, "Dataset: the ", side, " '", name, "' is a scalar; dimension 0 has to be the rows");
     out.set(name, adopted);
   }

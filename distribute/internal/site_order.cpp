@@ -65,4 +65,26 @@ bool SiteOrder::before(const CallSite& a, const CallSite& b) const {
   return a < b;
 }
 
+std::vector<SiteOrder::Uneven> SiteOrder::uneven(int replicas) const {
+  std::vector<Uneven> found;
+  for (size_t more = 0; more < static_cast<size_t>(replicas); ++more) {
+    for (const CallSite& site : passed_[more]) {
+      if (site.occurrence == 0) continue;
+      for (size_t fewer = 0; fewer < static_cast<size_t>(replicas); ++fewer) {
+        const int64_t times = times_passed(fewer, site);
+        if (times > 0 && times <= site.occurrence)
+          found.push_back({place_of(site), fewer, times, more, site.occurrence + 1});
+      }
+    }
+  }
+  return found;
+}
+
+int64_t SiteOrder::times_passed(size_t replica, const CallSite& site) const {
+  for (const CallSite& passed : passed_[replica]) {
+    if (place_of(passed) == place_of(site)) return passed.occurrence + 1;
+  }
+  return 0;
+}
+
 }  // namespace belfry::internal

@@ -1,6 +1,7 @@
 // Which of two call sites comes first in the user's program, as far as its towers have shown.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
@@ -24,12 +25,23 @@ class SiteOrder {
   // Otherwise rounds decide, then the order seen; of two that no replica passed both, the place in the text.
   bool before(const CallSite& a, const CallSite& b) const;
 
+  // A place that two of the first `replicas` have both passed in this step, one of them more often.
+  struct Uneven {
+    CallSite place;
+    size_t fewer = 0;  // the replica that passed it less often, and how often
+    int64_t fewer_times = 0;
+    size_t more = 0;
+    int64_t more_times = 0;
+  };
+  std::vector<Uneven> uneven(int replicas) const;
+
  private:
   struct Seen {
     bool repeated = false;    // the first was passed several times before the second was reached
     bool same_round = false;  // both had the same occurrence
   };
 
+  int64_t times_passed(size_t replica, const CallSite& site) const;
   bool in_one_loop(const CallSite& a, const CallSite& b) const;
   // Whether `a`, or what is in one loop with it, loops by itself before `b`.
   bool loops_before(const CallSite& a, const CallSite& b) const;

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/error.h"
-#include "estimator/canned/internal/dnn.h"
+#include "estimator/canned/dnn.h"
 #include "estimator/feature_column/input_layer.h"
 #include "estimator/heads/binary_class_head.h"
 #include "estimator/heads/multi_class_head.h"
@@ -24,28 +24,22 @@ std::shared_ptr<const Head> classification_head(const DNNClassifierOptions& opti
                                                                 .loss_reduction = options.loss_reduction});
 }
 
-internal::DnnOptions network_options(const DNNClassifierOptions& options) {
+DnnOptions network_options(const DNNClassifierOptions& options) {
   require(!options.hidden_units.empty(), "DNNClassifier: hidden_units is empty; at least one hidden layer is wanted");
-  for (size_t i = 0; i < options.hidden_units.size(); ++i) {
-    require(options.hidden_units[i] >= 1, "DNNClassifier: hidden_units[", i, "] is ", options.hidden_units[i],
-            "; 1 or more is wanted");
-  }
-  require(options.dropout >= 0 && options.dropout < 1, "DNNClassifier: dropout is ", options.dropout,
-          "; at least 0 and below 1 is wanted");
-  return {.hidden_units = options.hidden_units,
-          .activation_fn = options.activation_fn,
-          .dropout = options.dropout,
-          .batch_norm = options.batch_norm};
+  DnnOptions network{.hidden_units = options.hidden_units,
+                     .activation_fn = options.activation_fn,
+                     .dropout = options.dropout,
+                     .batch_norm = options.batch_norm};
+  network.validate("DNNClassifier");
+  return network;
 }
 
 ModelFn make_dnn_model_fn(const DNNClassifierOptions& options, const ModelFnTransform& transform) {
   ModelFn model_fn = [head = classification_head(options), network = network_options(options),
                       columns = feature_column::sorted_by_name(options.feature_columns), optimizer = options.optimizer](
                          const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
-    const auto dnn = ctx.module("dnn", [&] {
-      return std::make_shared<internal::Dnn>(feature_column::total_width(columns), network, head->logits_dimension());
-    });
-    const at::Tensor logits = dnn->forward(feature_column::input_layer(features, columns, ctx));
+    const at::Tensor x = feature_column::input_layer(features, columns, ctx);
+    const at::Tensor logits = dnn_logits(x, head->logits_dimension(), network, ctx);
     return head->create_estimator_spec(features, mode, logits, labels, optimizer.optimizer(), ctx);
   };
   return transform ? transform(std::move(model_fn)) : model_fn;

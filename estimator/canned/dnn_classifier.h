@@ -1,10 +1,7 @@
 // A deep network that tells classes apart.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,11 +12,9 @@
 #include "../model_fn.h"
 #include "../run_config.h"
 #include "canned_optimizer.h"
+#include "dnn.h"
 
 namespace belfry {
-
-// From the output of a layer to another tensor of the same shape.
-using ActivationFn = std::function<at::Tensor(const at::Tensor&)>;
 
 struct DNNClassifierOptions {
   // Units of each hidden layer, from the input up; at least one layer.

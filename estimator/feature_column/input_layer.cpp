@@ -27,6 +27,8 @@ int64_t total_width(const DenseColumns& columns) {
 
 at::Tensor input_layer(const Features& features, const DenseColumns& columns, ModelContext& ctx) {
   require(!columns.empty(), "input_layer: there are no feature columns");
+  require(!(features.size() == 1 && features.contains("")), "the features are a lone tensor without a name; feature ",
+          "columns look for theirs by name: give a dictionary like {{\"", columns[0]->name(), "\", tensor}}");
   std::vector<at::Tensor> parts;
   for (const auto& column : columns) {
     at::Tensor part = column->dense(features, ctx);

@@ -13,7 +13,7 @@ DenseColumns sorted_by_name(DenseColumns columns);
 int64_t total_width(const DenseColumns& columns);
 
 // All columns side by side in the order given: float32 [batch, total_width(columns)]. kInvalidArgument, naming the two,
-// when columns differ in rows or one has not the width that it says.
+// when columns differ in rows or one has not the width that it says; and for features that are a lone tensor.
 at::Tensor input_layer(const Features& features, const DenseColumns& columns, ModelContext& ctx);
 
 }  // namespace belfry::feature_column

@@ -26,7 +26,7 @@ SecondOrStepTimer::SecondOrStepTimer(std::optional<int64_t> every_steps, std::op
 bool SecondOrStepTimer::should_trigger(int64_t step) const {
   if (!last_step_) return true;
   if (step == *last_step_) return false;
-  return every_steps_ ? step >= *last_step_ + *every_steps_ : clock_() >= last_time_ + *every_secs_;
+  return every_steps_ ? step - *last_step_ >= *every_steps_ : clock_() >= last_time_ + *every_secs_;
 }
 
 void SecondOrStepTimer::update_last_triggered(int64_t step) {

@@ -1,6 +1,7 @@
 #include "estimator/hooks/stop_at_step_hook.h"
 
 #include "core/error.h"
+#include "estimator/internal/step_after.h"
 
 namespace belfry {
 
@@ -12,7 +13,8 @@ StopAtStepHook::StopAtStepHook(StopAtStepOptions options) : options_(options) {
 }
 
 void StopAtStepHook::begin(HookSession& session) {
-  last_step_ = options_.last_step ? *options_.last_step : session.store.global_step() + *options_.num_steps;
+  last_step_ =
+      options_.last_step ? *options_.last_step : internal::step_after(session.store.global_step(), *options_.num_steps);
 }
 
 void StopAtStepHook::after_run(RunContext& context) {

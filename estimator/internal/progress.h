@@ -36,6 +36,7 @@ class Progress {
     if (count(step, rows)) show(read_loss());
   }
   void update(int64_t step, double loss, int64_t rows) {
+    loss_ = loss;
     update(step, rows, [loss] { return loss; });
   }
 

@@ -17,10 +17,12 @@ namespace belfry::internal {
 namespace {
 
 // The versions of the features' memory: a model_fn that writes into a feature would corrupt the data set behind it.
-std::vector<std::pair<std::string, int64_t>> versions(const TensorDict& dict) {
+std::vector<std::pair<std::string, int64_t>> versions(const char* what, const TensorDict& dict) {
   std::vector<std::pair<std::string, int64_t>> found;
   for (const auto& [name, value] : dict) {
-    if (value.is_tensor() && !value.tensor().is_inference()) found.emplace_back(name, value.tensor()._version());
+    if (!value.is_tensor()) continue;
+    require(value.tensor().defined(), "the ", what, " '", name, "' is an undefined tensor");
+    if (!value.tensor().is_inference()) found.emplace_back(name, value.tensor()._version());
   }
   return found;
 }
@@ -43,8 +45,10 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 int64_t examples_in(const Features& features, const Labels& labels) {
-  for (const auto& [name, value] : labels.empty() ? features : labels) {
-    if (value.dim() > 0) return value.rows();
+  for (const TensorDict* dict : {&labels, &features}) {
+    for (const auto& [name, value] : *dict) {
+      if (value.dim() > 0) return value.rows();
+    }
   }
   return 0;
 }
@@ -86,7 +90,8 @@ bool Session::is_of_other_optimizer(const std::string& missing) const {
 
 // Belfry's own state may be missing: TensorFlow does not write it. What is missing while all else of the checkpoint is
 // used is new: a part that only some steps use and that no step had used yet, or one that was added to the model.
-void Session::check_restored(ModeKeys mode) {
+// Nobody wants to serve initial values, though.
+void Session::check_restored(ModeKeys mode, bool exporting) {
   if (restore_checked_) return;
   restore_checked_ = true;
   RestoreDifference difference = store_.restore_difference();
@@ -98,7 +103,7 @@ void Session::check_restored(ModeKeys mode) {
   if (difference.missing.empty()) return;
   const bool other_optimizer = std::any_of(difference.missing.begin(), difference.missing.end(),
                                            [this](const std::string& name) { return is_of_other_optimizer(name); });
-  if ((difference.unused.empty() && !other_optimizer) || config_.initialize_missing) {
+  if (!exporting && ((difference.unused.empty() && !other_optimizer) || config_.initialize_missing)) {
     log_warning("checkpoint ", restored_from_, " lacks ", listed(difference.missing),
                 ", which the model asks for: initial values are taken");
     return;
@@ -112,8 +117,8 @@ void Session::check_restored(ModeKeys mode) {
 
 EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& features, const Labels& labels,
                                      ModeKeys mode) {
-  const auto features_before = versions(features);
-  const auto labels_before = versions(labels);
+  const auto features_before = versions("feature", features);
+  const auto labels_before = versions("label", labels);
   const StepScope scope(context);
   const RandomScope random(context.random_seed());
   const at::AutoGradMode grad(mode == ModeKeys::kTrain);
@@ -168,7 +173,7 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
     for (const StepContext* part : step.context->steps()) part->replica().check_after_step();
     if (mode != ModeKeys::kTrain) {
       const bool first = !restore_checked_;
-      check_restored(mode);
+      check_restored(mode, exporting);
       if (first) missing_known_ = store_.restore_difference().missing.size();
       warn_of_late_parts();
     }

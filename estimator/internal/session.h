@@ -29,8 +29,8 @@ struct InputState {
   int64_t examples_seen = 0;
 };
 
-// Examples of a batch: the rows of the first label that has any, or of the first feature where there are no labels.
-// (Among the features there may be some, scalars too, that are the same for all rows.)
+// Examples of a batch: the rows of the first label that has any, or of the first such feature where no label has.
+// (Among both there may be some, scalars too, that are the same for all rows.)
 int64_t examples_in(const Features& features, const Labels& labels);
 
 // A store, the modules of every tower, and the model_fn that they serve. Used by one thread. A step that fails before
@@ -67,7 +67,7 @@ class Session {
 
  private:
   EstimatorSpec call_model_fn(ModelContext& context, const Features& features, const Labels& labels, ModeKeys mode);
-  void check_restored(ModeKeys mode);
+  void check_restored(ModeKeys mode, bool exporting = false);
   void warn_of_late_parts();
   bool is_of_other_optimizer(const std::string& missing) const;
 

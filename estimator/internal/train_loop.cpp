@@ -13,6 +13,7 @@
 #include "estimator/hooks/stop_at_step_hook.h"
 #include "estimator/hooks/summary_saver_hook.h"
 #include "estimator/internal/checkpoint_names.h"
+#include "estimator/internal/step_after.h"
 
 namespace belfry::internal {
 namespace {
@@ -31,7 +32,7 @@ bool all_sound(const VariableStore& store) {
 }
 
 std::optional<int64_t> last_step_of(const TrainOptions& options, int64_t first_step) {
-  if (options.steps) return first_step + *options.steps;
+  if (options.steps) return step_after(first_step, *options.steps);
   return options.max_steps;
 }
 
@@ -72,6 +73,7 @@ TrainResult TrainLoop::run(const InputFn& input_fn) {
   session_.set_input_state(source_->state(finished_));
   if (events_) events_->flush();
   if (progress_) progress_->done(detail_);
+  if (session_.store().global_step() > first_step_) log_info("Loss for final step: ", loss_);
   return result();
 }
 

@@ -18,6 +18,17 @@ std::pair<int64_t, int64_t> part_of(int64_t n, int share, int shares) {
   return {n * share / shares, n * (share + 1) / shares};
 }
 
+// The target's gradients, of each the part that is asked for, added up in order.
+template <class Part>
+at::Tensor sum_of(const Target& target, const Part& part) {
+  at::Tensor sum = part(target.gradients[0]);
+  for (size_t k = 1; k < target.gradients.size(); ++k) {
+    const at::Tensor next = part(target.gradients[k]);
+    sum = k > 1 || target.in_place ? sum.add_(next) : sum.add(next);
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::vector<Variable*> slots_of(const Optimizer& optimizer, const Variable& variable, VariableStore& store) {
@@ -124,20 +135,38 @@ void UpdatePlan::apply_groups(const std::vector<Group>& groups, const UpdateRule
     UpdateLists lists;
     lists.slots.resize(group[0].slots.size());
     for (const Piece& piece : group) {
-      const std::vector<at::Tensor>& gradients = targets[piece.entry].gradients;
-      const auto part = [&](const at::Tensor& gradient) {
-        return piece.whole ? gradient
-                           : elements(gradient, piece.offset, piece.parameter.numel()).view(piece.parameter.sizes());
-      };
-      at::Tensor sum = part(gradients[0]);
-      for (size_t k = 1; k < gradients.size(); ++k) {
-        const at::Tensor next = part(gradients[k]);
-        sum = k > 1 || targets[piece.entry].in_place ? sum.add_(next) : sum.add(next);
+      const Target& target = targets[piece.entry];
+      if (is_long(piece, target)) {
+        apply_long(piece, rule, arguments, target);
+        continue;
       }
       lists.parameters.push_back(piece.parameter);
-      lists.gradients.push_back(std::move(sum));
+      lists.gradients.push_back(sum_of(target, [&](const at::Tensor& gradient) {
+        return piece.whole ? gradient
+                           : elements(gradient, piece.offset, piece.parameter.numel()).view(piece.parameter.sizes());
+      }));
       for (size_t s = 0; s < piece.slots.size(); ++s) lists.slots[s].push_back(piece.slots[s]);
     }
+    if (!lists.parameters.empty()) rule.apply(arguments, lists);
+  }
+}
+
+bool UpdatePlan::is_long(const Piece& piece, const Target& target) const {
+  return grain_ == UpdateGrain::kElement && target.gradients.size() > 1 && piece.parameter.numel() >= 2 * kCached;
+}
+
+void UpdatePlan::apply_long(const Piece& piece, const UpdateRule& rule, const UpdateArguments& arguments,
+                            const Target& target) const {
+  const int64_t size = piece.parameter.numel();
+  at::Tensor scratch = at::empty({kCached}, piece.parameter.options());
+  for (int64_t start = 0; start < size; start += kCached) {
+    const int64_t count = std::min(kCached, size - start);
+    const auto part = [&](const at::Tensor& gradient) { return elements(gradient, piece.offset + start, count); };
+    at::Tensor sum = scratch.narrow(0, 0, count);
+    at::add_out(sum, part(target.gradients[0]), part(target.gradients[1]));
+    for (size_t k = 2; k < target.gradients.size(); ++k) sum.add_(part(target.gradients[k]));
+    UpdateLists lists{{elements(piece.parameter, start, count)}, {sum}, {}};
+    for (const at::Tensor& slot : piece.slots) lists.slots.push_back({elements(slot, start, count)});
     rule.apply(arguments, lists);
   }
 }

@@ -53,10 +53,17 @@ class UpdatePlan {
   };
   using Group = std::vector<Piece>;  // of one dtype and device: one call of the rule
 
+  // Long pieces of which gradients have to be added up are taken so many elements at a time: what was just added up is
+  // then still in the processor's cache when the rule reads it.
+  static constexpr int64_t kCached = 1024 * kBlock;
+
   std::vector<Group> pieces_of_share(int share, int shares) const;
   void add_piece(std::vector<Group>& groups, size_t entry, int share, int shares) const;
   void apply_groups(const std::vector<Group>& groups, const UpdateRule& rule, const UpdateArguments& arguments,
                     const std::vector<Target>& targets) const;
+  bool is_long(const Piece& piece, const Target& target) const;
+  void apply_long(const Piece& piece, const UpdateRule& rule, const UpdateArguments& arguments,
+                  const Target& target) const;
   void apply_rows(const UpdateRule& rule, const UpdateArguments& arguments, const Entry& entry,
                   const at::Tensor& gradient) const;
 

@@ -6,6 +6,7 @@
 #include "tests/checkpoint/checkpoint_testing.h"
 #include "tests/checkpoint/json_values.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/test_data.h"
 
 using namespace belfry;
 using namespace belfry::testing;
@@ -13,7 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-const std::string kData = BELFRY_TEST_DATA "/checkpoint/data/";
+const std::string kData = belfry::testing::test_data("checkpoint/data/");
 
 void write_index(const std::string& prefix, const BundleIndex& index) {
   write_file_atomically(posix_file_system(), index_path(prefix), bundle_index_bytes(index));
@@ -37,7 +38,7 @@ TEST_CASE("a checkpoint of two shards with parts, strings and all types is read 
 }
 
 TEST_CASE("checkpoints of tf.estimator are read as TensorFlow reads them", "[checkpoint][E15]") {
-  const std::string folder = BELFRY_TEST_DATA "/reference/tf_checkpoints/";
+  const std::string folder = belfry::testing::test_data("reference/tf_checkpoints/");
   CHECK(difference(CheckpointReader(folder + "iris_dnn_v1/model.ckpt-50"),
                    read_json(kData + "iris_dnn_v1.values.json")) == "");
   CHECK(difference(CheckpointReader(folder + "adult_wide_deep_v2/model.ckpt-40"),

@@ -31,6 +31,19 @@ TEST_CASE("parts join to the whole, names by names", "[core]") {
   CHECK_THROWS_WITH(belfry::cat({dict, TensorDict(torch::ones({1}))}), Contains("'x', 's'"));
 }
 
+TEST_CASE("a dict inside a dict is entries below its name", "[core]") {
+  TensorDict dict{{"x", at::zeros({2})}};
+  dict.set_nested("user", {{"age", at::ones({2})}, {"name", StringTensor{"a", "b"}}});
+  CHECK(dict.names() == std::vector<std::string>{"x", "user/age", "user/name"});
+  TensorDict deeper;
+  deeper.set_nested("all", dict);
+  CHECK(deeper.nested("all").nested("user")["age"].equal(at::ones({2})));
+  CHECK(dict.nested("user").strings("name")[1] == "b");
+  CHECK_THROWS_WITH(dict.nested("use"), Catch::Contains("'use/'") && Catch::Contains("'user/age'"));
+  CHECK_THROWS_WITH(dict.set_nested("", dict), Catch::Contains("needs a name"));
+  CHECK(dict.rows() == 2);
+}
+
 TEST_CASE("what a dict refuses, it names", "[core]") {
   TensorDict dict{{"x", torch::zeros({3})}, {"s", StringTensor{"a", "b"}}};
   CHECK_THROWS_WITH(dict["y"], Contains("'y'") && Contains("'x', 's'"));

@@ -11,11 +11,12 @@
 
 #include "core/error.h"
 #include "data/dataset.h"
+#include "tests/support/test_data.h"
 #include "tests/testing.h"
 
 namespace belfry::testing {
 
-inline std::string example_data(const std::string& file) { return BELFRY_TEST_DATA "/../examples/data/" + file; }
+inline std::string example_data(const std::string& file) { return belfry::testing::test_data("../examples/data/" + file); }
 
 // The numbers 0 to count, as feature "x" [count] and label [count], which is ten times x.
 inline Dataset numbers(int64_t count) {

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "distribute/replica_group.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/tower_check.h"
 #include "tests/testing.h"
 
@@ -264,6 +265,28 @@ int run_random_steps(int towers, int steps) {
 
 TEST_CASE("ten thousand random steps neither hang nor add up wrongly", "[rendezvous]") {
   belfry::set_log_level(belfry::LogLevel::kOff);
-  for (int towers = 2; towers <= 5; ++towers) CHECK(run_random_steps(towers, 2500) == 0);
+  for (int towers = 2; towers <= 5; ++towers) CHECK(run_random_steps(towers, belfry::testing::repetitions(2500)) == 0);
   belfry::set_log_level(belfry::LogLevel::kInfo);
+}
+
+TEST_CASE("one of several calls at a place that a tower leaves out is warned of, once", "[rendezvous]") {
+  std::string text;
+  const auto before = belfry::set_log_sink([&](belfry::LogLevel, std::string_view line) { text += line; });
+  ReplicaGroup group(3);
+  const auto calls_of_towers = [&](std::vector<int64_t> calls) {
+    group.run(3, [&](int tower) {
+      for (int64_t i = 0; i < calls[static_cast<size_t>(tower)]; ++i) group.rendezvous().sum(tower, site(77, i), 1);
+      group.rendezvous().leave_sums(tower);
+    });
+  };
+  calls_of_towers({2, 2, 2});
+  calls_of_towers({0, 1, 1});  // a loss under a condition
+  calls_of_towers({0, 2, 2});  // a loop under a condition
+  CHECK(text == "");
+  calls_of_towers({3, 2, 3});
+  CHECK_THAT(text, Contains("model.cpp:77") && Contains("3 times in tower 0") && Contains("2 times in tower 1"));
+  text.clear();
+  calls_of_towers({1, 2, 2});
+  CHECK(text == "");
+  belfry::set_log_sink(before);
 }

@@ -96,6 +96,25 @@ TEST_CASE("a failure that calls itself aborted is found among those that it stop
   }
 }
 
+TEST_CASE("a replica that throws an error of its own because it was stopped does not hide the cause",
+          "[replica_group]") {
+  ReplicaGroup group(3);
+  const LogLines log;
+  for (int failing = 0; failing < 3; ++failing) {
+    CHECK_THROWS_WITH(group.run(3,
+                                [&](int replica) {
+                                  if (replica == failing) throw std::runtime_error("the cause");
+                                  try {
+                                    group.rendezvous().exchange(replica, "x", at::ones({1}));
+                                  } catch (const belfry::Error&) {
+                                    throw std::logic_error("something went wrong");
+                                  }
+                                }),
+                      "the cause");
+  }
+  CHECK_THAT(log.text(), Contains("tower 0 failed: the cause") && Contains("tower 2 failed: the cause"));
+}
+
 TEST_CASE("a group is usable after failures, and waits for all replicas to end", "[replica_group]") {
   ReplicaGroup group(3);
   const LogLines log;

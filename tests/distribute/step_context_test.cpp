@@ -213,5 +213,7 @@ TEST_CASE("an assignment to an unknown variable or of another shape is refused",
   CHECK_THROWS_WITH(context.assign("count", at::zeros({3})), Contains("'count'"));
   CHECK_THROWS_WITH(context.assign_add("counter", at::zeros({2})),
                     Contains("'counter'") && Contains("[3]") && Contains("[2]"));
+  context.store().get_or_create("whole", VariableKind::kState, [] { return at::zeros({}, at::kLong); });
+  CHECK_THROWS_WITH(context.assign("whole", at::full({}, 1.5)), Contains("'whole'") && Contains("would be lost"));
   CHECK(context.assignments().empty());
 }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "tests/testing.h"
 
@@ -49,6 +50,23 @@ void check_nothing_half_written(const std::string& directory) {
   for (const std::string& prefix : CheckpointManager(directory).all()) CheckpointReader(prefix).verify();
 }
 
+// Does something before the `at`-th opening of a file.
+class Interrupted : public FaultInjectingFileSystem {
+ public:
+  Interrupted(int64_t at, std::function<void()> action)
+      : FaultInjectingFileSystem(posix_file_system()), left_(at), action_(std::move(action)) {}
+
+  std::unique_ptr<RandomAccessFile> open(const std::string& path) override {
+    if (left_-- == 0) action_();
+    return FaultInjectingFileSystem::open(path);
+  }
+  bool happened() const { return left_ < 0; }
+
+ private:
+  int64_t left_;
+  std::function<void()> action_;
+};
+
 EstimatorSpec wider_model_fn(const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
   const at::Tensor w = ctx.variable("linear/w", [] { return torch::zeros({3, 2}); });
   const at::Tensor y = features["x"] * w.sum();
@@ -78,7 +96,35 @@ TEST_CASE("a file in the place of the model_dir is an error with its path", "[es
   CHECK(estimator.train(line(), {.steps = 2}).global_step == 2);
 }
 
-TEST_CASE("a model_dir without permission is an error with its path", "[estimator][E1][E4]") {
+TEST_CASE("a model_dir where nothing may be written is an error with its path, and what it holds can be used",
+          "[estimator][E1][E4]") {
+  const TemporaryDirectory dir;
+  FaultInjectingFileSystem files(posix_file_system());
+  RunConfig config = quiet(dir.path());
+  config.files = &files;
+  Estimator estimator(linear_model_fn, config);
+  const auto check_refused = [&] {
+    files.forbid_writing();
+    const Failure found = failure([&] { estimator.train(line(), {.steps = 2}); });
+    CHECK(found.kind == ErrorKind::kIo);
+    CHECK_THAT(found.message, Contains(dir.path()) && Contains("Permission denied"));
+  };
+  check_refused();
+  CHECK(posix_file_system().list(dir.path()).empty());
+  files.revive();
+  CHECK(estimator.train(line(), {.steps = 2}).global_step == 2);
+
+  check_refused();
+  CHECK(saved(estimator, "global_step") == 2);
+  CHECK(estimator.predict(line_features(2)).rows() == 2);
+  CHECK(estimator.evaluate(line(16, 4, 1)).global_step() == 2);  // without its summaries
+  CHECK_FALSE(posix_file_system().exists(estimator.eval_dir()));
+  files.revive();
+  CHECK(estimator.train(line(), {.max_steps = 5}).global_step == 5);
+  check_nothing_half_written(dir.path());
+}
+
+TEST_CASE("the operating system's refusal of a model_dir is an error with its path", "[estimator][E1][E4]") {
   if (geteuid() == 0) {
     WARN("skipped: the superuser may write anywhere");
     return;
@@ -158,6 +204,39 @@ TEST_CASE("the newest checkpoint that can be read is used, and what was skipped 
   check_nothing_half_written(trained.dir.path());
 }
 
+TEST_CASE("checkpoints of which none can be read are an error, and nothing is trained over them",
+          "[estimator][E3][E14]") {
+  const Trained trained;
+  for (const int64_t step : {0, 2, 4}) cut(trained.data_of(step), 3);
+  Estimator estimator(linear_model_fn, trained.config);
+  for (const Failure& found :
+       {failure([&] { estimator.train(line(), {.steps = 1}); }), failure([&] { estimator.evaluate(line(16, 4, 1)); }),
+        failure([&] { estimator.predict(line_features(2)); }), failure([&] { estimator.latest_checkpoint(); })}) {
+    CHECK(found.kind == ErrorKind::kDataLoss);
+    CHECK_THAT(found.message, Contains("model.ckpt-4") && Contains("truncated"));
+  }
+  for (const int64_t step : {0, 2, 4}) {
+    CHECK(posix_file_system().exists(trained.data_of(step)));
+    posix_file_system().remove_file(trained.dir.file("model.ckpt-" + std::to_string(step) + ".index"));
+  }
+  CHECK(estimator.train(line(), {.steps = 1}).global_step == 1);
+}
+
+TEST_CASE("a checkpoint that the system cannot read now is not passed over", "[estimator][E3][E14]") {
+  const Trained trained;
+  FaultInjectingFileSystem files(posix_file_system());
+  RunConfig config = trained.config;
+  config.files = &files;
+  Estimator estimator(linear_model_fn, config);
+  const auto operation = GENERATE(FileOperation::kOpen, FileOperation::kRead);
+  files.inject({.kind = operation, .path_part = "model.ckpt-4"});
+  CHECK(failure([&] { estimator.train(line(), {.steps = 1}); }).kind == ErrorKind::kIo);
+  files.inject({.kind = operation, .path_part = "model.ckpt-4"});
+  CHECK(failure([&] { estimator.evaluate(line(16, 4, 1)); }).kind == ErrorKind::kIo);
+  files.revive();
+  CHECK(estimator.train(line(), {.steps = 1}).global_step == 5);
+}
+
 TEST_CASE("a damaged file `checkpoint` is passed over", "[estimator][E3][E14]") {
   const Trained trained;
   write(trained.dir.file("checkpoint"), "\x01\x02 nothing that was ever written here {{{");
@@ -208,4 +287,38 @@ TEST_CASE("a checkpoint that is no Estimator's is refused by name", "[estimator]
   CHECK(found.kind == ErrorKind::kInvalidArgument);
   CHECK_THAT(found.message, Contains("model.ckpt-3") && Contains("global_step"));
   CHECK(estimator.get_variable_value("something").sum().item<double>() == 2);
+}
+
+TEST_CASE("a training that saves and removes checkpoints at any moment does not disturb those who read",
+          "[estimator][E3][E14]") {
+  const auto reads = GENERATE(false, true);
+  bool happened = true;
+  for (int64_t at = 0; happened; ++at) {
+    CAPTURE(at, reads);
+    const TemporaryDirectory dir;
+    RunConfig config = quiet(dir.path());
+    config.keep_checkpoint_max = 1;
+    Estimator trainer(linear_model_fn, config);
+    trainer.train(line(), {.steps = 2});
+    Interrupted files(at, [&] { trainer.train(line(), {.steps = 1}); });
+    config.files = &files;
+    Estimator reader(linear_model_fn, config);
+    const int64_t step = reads ? reader.get_variable_value("global_step").item<int64_t>()
+                               : reader.evaluate(line(16, 4, 1)).global_step();
+    CHECK(step >= 2);
+    happened = files.happened();
+  }
+}
+
+TEST_CASE("another checkpoint in the place of one that was evaluated is read anew", "[estimator][E8]") {
+  const TemporaryDirectory dir;
+  Estimator estimator(linear_model_fn, quiet(dir.path()));
+  estimator.train(line(), {.steps = 2});
+  const EvaluateOptions options{.checkpoint_path = dir.file("model.ckpt-2")};
+  const double loss = estimator.evaluate(line(16, 4, 1), options)["loss"];
+  posix_file_system().remove_all(dir.path());
+  Estimator(linear_model_fn, quiet(dir.path())).train(line(16, 16), {.steps = 2});
+  const double other = estimator.evaluate(line(16, 4, 1), options)["loss"];
+  CHECK(other != loss);
+  CHECK(other == Estimator(linear_model_fn, quiet(dir.path())).evaluate(line(16, 4, 1))["loss"]);
 }

@@ -2,6 +2,7 @@
 
 #include "checkpoint/checkpoint_reader.h"
 #include "core/error.h"
+#include "estimator/metrics/classes.h"
 #include "estimator/summaries/event_reader.h"
 #include "linear_model.h"
 #include "tests/support/check_fails.h"
@@ -101,6 +102,36 @@ TEST_CASE("an evaluation's folder has its loss, metrics and the checkpoint's pat
   CHECK(texts == std::vector<std::string>{*estimator.latest_checkpoint()});
 }
 
+TEST_CASE("a metric of several numbers is a tensor of the result and of the summaries", "[estimator][E8][E124]") {
+  const TemporaryDirectory dir;
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys, ModelContext&) {
+    return EstimatorSpec::eval(at::zeros({}),
+                               {{"confusion", metrics::confusion_matrix(labels.tensor(), features["class"], 3)}});
+  };
+  const InputFn input = [] {
+    return Dataset::from_tensors({{"class", at::tensor({0, 1, 1, 2, 2}, at::kLong)}},
+                                 at::tensor({0, 1, 2, 2, 0}, at::kLong))
+        .batch(2);
+  };
+  const at::Tensor counts = at::tensor({1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0}).reshape({3, 3});
+  Estimator estimator(model, quiet(dir.path()));
+  const EvalResult result = estimator.evaluate(input);
+  REQUIRE(result.tensor("confusion").sizes() == at::IntArrayRef({3, 3}));
+  CHECK(at::equal(result.tensor("confusion").to(at::kFloat), counts.to(at::kFloat)));
+  CHECK_THROWS_WITH(result["confusion"], Contains("[3, 3]"));
+
+  std::vector<at::Tensor> written;
+  SummaryEvent event;
+  EventFileReader reader(posix_file_system(), list_event_files(posix_file_system(), estimator.eval_dir()).at(0));
+  while (reader.next(event)) {
+    for (const SummaryValue& value : event.values) {
+      if (value.tag == "confusion") written.push_back(std::get<at::Tensor>(value.value));
+    }
+  }
+  REQUIRE(written.size() == 1);
+  CHECK(at::equal(written[0].to(at::kFloat), counts.to(at::kFloat)));
+}
+
 TEST_CASE("evaluating empty input gives zeros and a warning", "[estimator][E8]") {
   const TemporaryDirectory dir;
   Estimator estimator(linear_model_fn, quiet(dir.path()));
@@ -108,6 +139,7 @@ TEST_CASE("evaluating empty input gives zeros and a warning", "[estimator][E8]")
   const CapturedLog log;
   const EvalResult result = estimator.evaluate(no_input());
   CHECK(result.loss() == 0);
+  CHECK(result["mean_y"] == 0);  // a metric of the model_fn
   CHECK(result.rows() == 0);
   CHECK(result.global_step() == 3);
   CHECK(log.count(LogLevel::kWarning, "gave no batch") == 1);

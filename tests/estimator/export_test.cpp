@@ -51,3 +51,23 @@ TEST_CASE("there is no export without a checkpoint or a receiver", "[estimator][
   CHECK_THROWS_WITH(estimator.export_saved_model(dir.file("exports"), nullptr), Contains("serving_input_receiver_fn"));
   CHECK_FALSE(posix_file_system().exists(dir.file("exports")));
 }
+
+TEST_CASE("a variable that the checkpoint lacks is not exported with its initial value", "[estimator][E12]") {
+  const TemporaryDirectory dir;
+  bool asks_for_more = false;
+  const auto model_fn = [&](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+    EstimatorSpec spec = linear_model_fn(features, labels, mode, ctx);
+    if (!asks_for_more || mode != ModeKeys::kPredict) return spec;
+    return EstimatorSpec::predict(spec.predictions["y"] + ctx.variable("added/c", [] { return torch::ones({1}); }));
+  };
+  Estimator estimator(model_fn, quiet(dir.file("model")));
+  estimator.train(line(), {.steps = 2});
+  asks_for_more = true;
+  CHECK(estimator.predict(line_features(2)).rows() == 2);  // with a warning
+  const Failure found = failure([&] { estimator.export_saved_model(dir.file("exports"), receiver()); });
+  CHECK(found.kind == ErrorKind::kInvalidArgument);
+  CHECK_THAT(found.message, Contains("added/c") && Contains(dir.file("model/model.ckpt-2")));
+  CHECK_FALSE(posix_file_system().exists(dir.file("exports")));
+  asks_for_more = false;
+  CHECK_FALSE(estimator.export_saved_model(dir.file("exports"), receiver()).path.empty());
+}

@@ -1,5 +1,6 @@
 #include "tests/testing.h"
 
+#include "checkpoint/checkpoint_reader.h"
 #include "core/error.h"
 #include "core/string_tensor.h"
 #include "estimator/session_run_hook.h"
@@ -68,6 +69,27 @@ TEST_CASE("predictions come batch by batch when asked for", "[estimator][E11]") 
     rows.push_back(batch.rows());
   }
   CHECK(rows == std::vector<int64_t>{5, 5, 5, 1});
+}
+
+TEST_CASE("predictions of an older checkpoint are those of its weights", "[estimator][E11]") {
+  RunConfig config;
+  config.save_checkpoints_steps = 2;
+  Trained trained(config);  // checkpoints of steps 0, 2 and 3
+  const std::string older = trained.dir.file("model.ckpt-2");
+  const CheckpointReader reader(older);
+  const double w = reader.tensor("linear/w").item<double>();
+  const double b = reader.tensor("linear/b").item<double>();
+  REQUIRE(w != Approx(trained.w));
+  int64_t i = 0;
+  for (const Predictions& row : trained.estimator->predict(line(16, 5, 1), {.checkpoint_path = older})) {
+    CHECK(row["y"].item<double>() == Approx(static_cast<double>(i++) / 16 * w + b));
+  }
+  CHECK(i == 16);
+  const at::Tensor batch = trained.estimator->predict(line_features(16), {.checkpoint_path = older})["y"];
+  CHECK(batch[15].item<double>() == Approx(15.0 / 16 * w + b));
+  CHECK(trained.estimator->predict(line_features(16))["y"][15].item<double>() == Approx(trained.y(15)));
+  CHECK_FAILS(trained.estimator->predict(line(), {.checkpoint_path = trained.dir.file("model.ckpt-1")}),
+              ErrorKind::kNotFound, "model.ckpt-1");
 }
 
 TEST_CASE("batches are computed as the range is read", "[estimator][E11]") {

@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint_writer.h"
 #include "core/error.h"
 #include "estimator/hooks/checkpoint_saver_hook.h"
+#include "hooks/recording_hook.h"
 #include "linear_model.h"
 #include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
@@ -234,4 +235,72 @@ TEST_CASE("a part that no step had used before the checkpoint does not stand in 
   CHECK(next.train(line(), {.max_steps = 3}).global_step == 3);
   CHECK(saved(next, "late/c") == Approx(0.8));
   CHECK(log.count(LogLevel::kWarning, "late/c") == 1);
+}
+
+TEST_CASE("a train call inside a train call of the same Estimator is refused, and the outer one goes on",
+          "[estimator][E3]") {
+  const TemporaryDirectory dir;
+  Estimator* self = nullptr;
+  std::vector<Failure> inner;
+  const auto again = [&] { inner.push_back(failure([&] { self->train(line(), {.steps = 1}); })); };
+  const ModelFn recursive = [&](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+    if (ctx.global_step() == 1) again();
+    return linear_model_fn(features, labels, mode, ctx);
+  };
+  std::vector<std::string> calls;
+  const auto hook = std::make_shared<RecordingHook>("hook", calls, [&](const std::string& place, RunContext* context) {
+    if (place != "end" && context && context->global_step() == 2) again();
+  });
+  Estimator estimator(recursive, quiet(dir.path()));
+  self = &estimator;
+  const TrainResult result = estimator.train(line(), {.steps = 4, .hooks = {hook}});
+  CHECK(result.global_step == 4);
+  CHECK(inner.size() == 4);  // model_fn, before_run, before_apply, and after_run of the step before
+  for (const Failure& found : inner) {
+    CHECK(found.kind == ErrorKind::kFailedPrecondition);
+    CHECK_THAT(found.message, Contains("in a train call already"));
+  }
+  const TemporaryDirectory plain_dir;
+  Estimator plain(linear_model_fn, quiet(plain_dir.path()));
+  CHECK(plain.train(line(), {.steps = 4}).loss == result.loss);
+  CHECK(estimator.train(line(), {.steps = 1}).global_step == 5);
+}
+
+TEST_CASE("training does not mind that its caller is in InferenceMode", "[estimator][E3]") {
+  const TemporaryDirectory dir;
+  Estimator estimator(linear_model_fn, quiet(dir.path()));
+  const c10::InferenceMode inference;
+  estimator.train(line(), {.steps = 3});
+  CHECK(saved(estimator, "linear/w") > 0);
+  CHECK(c10::InferenceMode::is_enabled());
+}
+
+TEST_CASE("rows are counted in features where no label has any, and undefined ones are named", "[estimator][E3]") {
+  const TemporaryDirectory dir;
+  const ModelFn model_fn = [](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+    if (mode == ModeKeys::kPredict) return linear_model_fn(features, labels, mode, ctx);
+    const at::Tensor loss = (linear_output(features, ctx) - labels.tensor()).square().mean();
+    return EstimatorSpec::train(loss, descend(loss, ctx));
+  };
+  const InputFn one_label = [] {
+    return Dataset::from_generator(
+        [] { return [] {
+               return std::optional<Batch>(Batch{line_features(4), at::ones({})});
+             }; }, {.batched = true});
+  };
+  Estimator estimator(model_fn, quiet(dir.path()));
+  CHECK(estimator.train(one_label, {.steps = 3}).examples_seen == 12);
+  CHECK(saved(estimator, "linear/w") != 0);
+  const Failure found = failure([&] { estimator.predict(Features{{"x", at::Tensor()}}); });
+  CHECK_THAT(found.message, Contains("feature 'x'") && Contains("undefined"));
+}
+
+TEST_CASE("checkpoints that somebody removed between two calls are missed aloud", "[estimator][E3]") {
+  const TemporaryDirectory dir;
+  Estimator estimator(linear_model_fn, quiet(dir.path()));
+  estimator.train(line(), {.steps = 3});
+  posix_file_system().remove_all(dir.path());
+  const CapturedLog log;
+  CHECK(estimator.train(line(), {.steps = 2}).global_step == 2);
+  CHECK(log.count(LogLevel::kWarning, "model.ckpt-3") == 1);
 }

@@ -63,6 +63,18 @@ TEST_CASE("the loss of a result is that of the last step before its update", "[e
   CHECK(estimator.train(line(4, 4), {.steps = 1}).loss == Approx(second));
 }
 
+TEST_CASE("the loss of the final step is logged at the end of training, and only there", "[estimator][E7]") {
+  const TemporaryDirectory dir;
+  Estimator estimator(linear_model_fn, quiet(dir.path()));
+  const CapturedLog log;
+  const double loss = estimator.train(line(4, 4), {.steps = 3}).loss;
+  CHECK(log.count(LogLevel::kInfo, "Loss for final step: ") == 1);
+  CHECK(log.count(LogLevel::kInfo, concat("Loss for final step: ", loss)) == 1);
+  estimator.train(no_input());
+  CHECK_THROWS(estimator.train(line_without_labels(), {.steps = 3}));
+  CHECK(log.count(LogLevel::kInfo, "Loss for final step: ") == 1);
+}
+
 TEST_CASE("without a number of steps training ends with its input", "[estimator][E3][E38]") {
   const TemporaryDirectory dir;
   Estimator estimator(linear_model_fn, quiet(dir.path()));
@@ -216,6 +228,35 @@ TEST_CASE("input may be a lone tensor, a dictionary, with labels or without", "[
   CHECK(estimator.train(lone).global_step == 2);
   CHECK(estimator.train(line_without_labels(8, 4)).global_step == 4);
   CHECK_THROWS_WITH(estimator.train(line(8, 4)), Contains("takes no labels, but the input has some"));
+}
+
+TEST_CASE("labels may be a dictionary in training and evaluation, and are dropped in prediction", "[estimator][E37]") {
+  const TemporaryDirectory dir;
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+    const at::Tensor y = linear_output(features, ctx);
+    if (mode == ModeKeys::kPredict) {
+      CHECK(labels.empty());
+      return EstimatorSpec::predict(y);
+    }
+    CHECK(labels.names() == std::vector<std::string>{"sum", "shift"});
+    const at::Tensor loss = (labels["sum"] - labels["shift"] - y).square().mean();
+    if (mode == ModeKeys::kEval) return EstimatorSpec::eval(loss);
+    return EstimatorSpec::train(loss, descend(loss, ctx));
+  };
+  const InputFn input = [] {
+    const at::Tensor shift = torch::full({16}, 5.0F);
+    return Dataset::from_tensors(line_features(16), {{"sum", line_labels(16).tensor() + shift}, {"shift", shift}})
+        .batch(4);
+  };
+  Estimator estimator(model, quiet(dir.path()));
+  Estimator lone(linear_model_fn, quiet(dir.file("lone")));
+  CHECK(estimator.train(input).examples_seen == 16);
+  lone.train(line(16, 4, 1));
+  CHECK(saved(estimator, "linear/w") == Approx(saved(lone, "linear/w")));
+  CHECK(estimator.evaluate(input).loss() == Approx(lone.evaluate(line(16, 4, 1)).loss()));
+  int64_t rows = 0;
+  for (const Predictions& row : estimator.predict(input)) rows += row.tensor().numel();
+  CHECK(rows == 16);
 }
 
 TEST_CASE("initial values and random operations depend on the seed alone", "[estimator][E18]") {

@@ -1,3 +1,4 @@
+#include "tests/support/test_data.h"
 #include "tests/testing.h"
 
 #include "core/error.h"
@@ -45,7 +46,7 @@ TEST_CASE("without a checkpoint there are no variables to read", "[estimator][E1
 }
 
 TEST_CASE("checkpoints that TensorFlow wrote are read by name", "[estimator][E15]") {
-  const std::string folder = BELFRY_TEST_DATA "/reference/tf_checkpoints/iris_dnn_v2";
+  const std::string folder = testing::test_data("reference/tf_checkpoints/iris_dnn_v2");
   const Estimator estimator(linear_model_fn, quiet(folder));
   const std::vector<std::string> names = estimator.get_variable_names();
   REQUIRE(std::find(names.begin(), names.end(), "dnn/hiddenlayer_0/kernel") != names.end());

@@ -1,6 +1,5 @@
 #include <torch/torch.h>
 
-#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -8,6 +7,7 @@
 #include "tests/gpu/gpu_model.h"
 #include "tests/gpu/gpu_testing.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/towers/abs_model.h"
 #include "towers/replicate_model_fn.h"
 
 namespace belfry::testing {
@@ -40,49 +40,43 @@ TEST_CASE("One GPU: features, parameters and variables are on it", "[gpu]") {
   CHECK(seen.tensors == std::set<std::string>{"cuda:0"});
 }
 
-// For each variable of the model, where it is.
-struct Places {
-  std::mutex mutex;
-  std::map<std::string, std::string> of_variable;
-};
-
-ModelFn noted(Places& places) {
-  return [&places](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
-    EstimatorSpec spec = classifier(features, labels, mode, ctx);
-    const std::lock_guard lock(places.mutex);
-    for (const Variable* variable : ctx.store().variables(VariableKind::kParameter)) {
-      places.of_variable[variable->name()] = variable->value().device().str();
-    }
-    return spec;
-  };
-}
-
-std::map<std::string, std::string> places_with(const std::vector<std::string>& devices) {
-  Places places;
-  Estimator estimator(replicate_model_fn(noted(places), {.devices = devices}), RunConfig{.model_dir = ""});
-  estimator.train(classifier_input(), {.steps = 2});
-  return places.of_variable;
-}
-
-std::map<std::string, std::string> all_on(const std::string& device) {
-  return {{"net/hidden/weight", device},
-          {"net/hidden/bias", device},
-          {"net/logits/weight", device},
-          {"net/logits/bias", device}};
-}
-
-TEST_CASE("One GPU, however it is written, holds the variables", "[gpu][R5]") {
+TEST_CASE("places on gpu, upper and lower case: variables of one GPU are on it", "[gpu][R5]") {
   NEEDS_GPUS(1);
-  for (const char* name : {"cuda:0", "/gpu:0", "/GPU:0", "GPU"}) {
+  for (const char* name : {"/GPU:0", "/gpu:0", "cuda:0"}) {
     INFO(name);
-    CHECK(places_with({name}) == all_on("cuda:0"));
+    TowerRunner runner(replicate_model_fn(abs_model, {.loss_reduction = LossReduction::kSum, .devices = {name}}));
+    CHECK(runner.train(column({1, 2}), column({1, 2})) == 27);
+    CHECK(runner.value("c").device() == at::Device(at::kCUDA, 0));
+    CHECK(runner.store().device() == at::Device(at::kCUDA, 0));
+    CHECK(runner.number("c") == 7);
   }
 }
 
-TEST_CASE("Several towers with a GPU among them: one set of variables, on the CPU", "[gpu][R6][R9]") {
+TEST_CASE("Several towers: variables are on the CPU, where their GPUs are one or several", "[gpu][R6]") {
   NEEDS_GPUS(1);
-  CHECK(places_with({"/gpu:0", "/cpu:0"}) == all_on("cpu"));
-  CHECK(places_with({"/GPU:0", "/gpu:0"}) == all_on("cpu"));
+  for (const char* other : {"cpu:0", "cuda:0"}) {
+    TowerRunner runner(
+        replicate_model_fn(abs_model, {.loss_reduction = LossReduction::kSum, .devices = {"cuda:0", other}}));
+    CHECK(runner.train(column({1, 2}), column({1, 2})) == 27);
+    CHECK(runner.value("c").device() == at::Device(at::kCPU));
+    CHECK(runner.number("c") == 7);
+  }
+}
+
+TEST_CASE("Towers on a GPU and on the CPU: loss, metrics and predictions come together", "[gpu][R10][R16][R17]") {
+  NEEDS_GPUS(1);
+  for (const bool gpu_first : {false, true}) {
+    const std::vector<std::string> devices =
+        gpu_first ? std::vector<std::string>{"cuda:0", "cpu:0"} : std::vector<std::string>{"cpu:0", "cuda:0"};
+    TowerRunner runner(replicate_model_fn(abs_model, {.loss_reduction = LossReduction::kSum, .devices = devices}));
+    const at::Tensor features = column({.01, .002});
+    const EstimatorSpec spec = runner.eval(features, column({.01, .02}));
+    CHECK(spec.loss.item<double>() == Approx(0.09));
+    CHECK(metric_value(spec, "accuracy") == Approx(0.5));
+    const at::Tensor predicted = runner.predict(features).predictions["probabilities"];
+    CHECK(predicted.is_cuda() == gpu_first);
+    CHECK(at::allclose(predicted.cpu(), column({.1, .02})));
+  }
 }
 
 TEST_CASE("A tower's GPU is the current one in its thread: \"cuda\" means it", "[gpu]") {

@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 scripts/setup.sh --cuda
-cmake --preset release --log-level=WARNING -DBELFRY_TESTS=ON -DLibTorch_WITH_CUDA=ON
-cmake --build --preset release --target gpu_test
+scripts/locked.sh release cmake --preset release --log-level=WARNING -DBELFRY_TESTS=ON -DLibTorch_WITH_CUDA=ON
+scripts/locked.sh release cmake --build --preset release --target gpu_test
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 ctest --preset release -L gpu "$@" | tee "$log"

@@ -1,9 +1,10 @@
 // Trains a small network on handwritten digits and writes nothing but its model_dir: what resume_test kills.
 //
-//   resume_program DIGITS_CSV MODEL_DIR TOWERS MAX_STEPS CHECKPOINT_STEPS [late]
+//   resume_program DIGITS_CSV MODEL_DIR TOWERS MAX_STEPS CHECKPOINT_STEPS [late | replayed]
 //
 // late: on batches from a generator with save and restore, some of which, the first after 200 others, have a part of
 // the model of their own, whose variables and slots come into being then; gradients are clipped.
+// replayed: the same, but the generator has no save and restore.
 //
 // Ends with 0 when global step MAX_STEPS is reached, with 3 when a signal stopped it, with 1 on an error.
 #include <torch/torch.h>
@@ -86,10 +87,11 @@ class Images {
   std::mt19937_64 random_{11};
 };
 
-Dataset images() {
+Dataset images(bool replayed) {
   return Dataset::from_generator(
-             [] {
+             [replayed] {
                const auto source = std::make_shared<Images>();
+               if (replayed) return Generator([source] { return source->next(); });
                return Generator([source] { return source->next(); }, [source] { return source->save(); },
                                 [source](const std::string& position) { source->restore(position); });
              },
@@ -111,8 +113,9 @@ InputFn digits_of(const std::string& path) {
       [digits] { return digits.shuffle({.buffer_size = 500, .seed = 3}).repeat().batch(30).map(scaled).prefetch(3); };
 }
 
-int train(char** argv, bool late) {
-  const InputFn input = late ? images : digits_of(argv[1]);
+int train(char** argv, const std::string& variant) {
+  const bool late = !variant.empty();
+  const InputFn input = late ? InputFn([=] { return images(variant == "replayed"); }) : digits_of(argv[1]);
   ReplicateOptions towers;
   for (int i = 0; i < std::stoi(argv[3]); ++i) towers.devices.push_back("cpu:" + std::to_string(i));
   Estimator estimator(replicate_model_fn(late ? late_model_fn : model_fn, towers),
@@ -127,15 +130,15 @@ int train(char** argv, bool late) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool late = argc == 7 && std::string(argv[6]) == "late";
-  if (argc != 6 && !late) {
-    std::cerr << "usage: resume_program DIGITS_CSV MODEL_DIR TOWERS MAX_STEPS CHECKPOINT_STEPS [late]\n";
+  const std::string variant = argc == 7 ? argv[6] : "";
+  if (argc < 6 || argc > 7 || (argc == 7 && variant != "late" && variant != "replayed")) {
+    std::cerr << "usage: resume_program DIGITS_CSV MODEL_DIR TOWERS MAX_STEPS CHECKPOINT_STEPS [late | replayed]\n";
     return 2;
   }
   set_log_level(LogLevel::kWarning);
   at::set_num_threads(1);  // OpenMP workers that spin for each other would make a loaded machine crawl
   try {
-    return train(argv, late);
+    return train(argv, variant);
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
     return 1;

@@ -1,5 +1,5 @@
 // Interrupted trainings end with the bits of an uninterrupted one. BELFRY_RESUME_KILLS sets how many kills there are
-// for each training (10, or 3 of the one whose model grows, when it is not set); BELFRY_RESUME_SEED repeats their
+// for each training (10, or 3 of those whose model grows, when it is not set); BELFRY_RESUME_SEED repeats their
 // moments.
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): SIGKILL
 
@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint_reader.h"
 #include "child_process.h"
 #include "core/file_system.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace belfry;
@@ -24,10 +25,10 @@ namespace {
 
 constexpr int kMaxSteps = 700;  // twelve passes over the data
 
-// Which training of resume_program: with how many towers, and whether it is the one whose model grows late.
+// Which training of resume_program: with how many towers, and whether it is one whose model grows late.
 struct Training {
   int towers = 1;
-  bool late = false;
+  std::string variant = "";  // or "late", "replayed"
 };
 
 std::vector<std::string> command(const std::string& directory, const Training& training, int checkpoint_steps = 7) {
@@ -37,7 +38,7 @@ std::vector<std::string> command(const std::string& directory, const Training& t
                                  std::to_string(training.towers),
                                  std::to_string(kMaxSteps),
                                  std::to_string(checkpoint_steps)};
-  if (training.late) words.emplace_back("late");
+  if (!training.variant.empty()) words.push_back(training.variant);
   return words;
 }
 
@@ -97,10 +98,10 @@ bool wait_for_checkpoint(ChildProcess& child, const std::string& directory) {
 // Until the kills are used up, with a new directory whenever a run gets to its end.
 void check_kills(const Training& training, int64_t kills) {
   const auto seed = static_cast<uint64_t>(number_from("BELFRY_RESUME_SEED", std::random_device()()));
-  CAPTURE(training.towers, seed);
+  CAPTURE(training.towers, training.variant, seed);
   const Reference reference(training);
   const CheckpointReader whole(CheckpointManager(reference.dir.path()).latest().prefix.value());
-  CHECK(whole.contains("training/Adam/late/weight/m") == training.late);
+  CHECK(whole.contains("training/Adam/late/weight/m") == !training.variant.empty());
   std::mt19937_64 random(seed);
   int64_t left = number_from("BELFRY_RESUME_KILLS", kills);
   while (left > 0) {
@@ -123,13 +124,17 @@ void check_kills(const Training& training, int64_t kills) {
 
 TEST_CASE("a training that is killed again and again ends with the bits of one that was not", "[resume][E3][E4]") {
   const int towers = GENERATE(1, 2);
-  check_kills({.towers = towers}, 10);
+  check_kills({.towers = towers}, repetitions(10));
 }
 
 TEST_CASE("so does one whose variables and slots appear late, with clipping and input from a generator",
           "[resume][E3][E4]") {
-  const Training training{.towers = GENERATE(1, 2), .late = true};
-  check_kills(training, 3);
+  const Training training{.towers = GENERATE(1, 2), .variant = "late"};
+  check_kills(training, repetitions(3));
+}
+
+TEST_CASE("so does one whose generator cannot be restored and is replayed", "[resume][E3][E4]") {
+  check_kills({.towers = GENERATE(1, 2), .variant = "replayed"}, repetitions(3));
 }
 
 TEST_CASE("SIGINT and SIGTERM save, end the program cleanly, and the training goes on with the same bits",

@@ -10,6 +10,7 @@
 #include "estimator/losses/losses.h"
 #include "optimizers/adam.h"
 #include "tests/estimator/linear_model.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/temporary_directory.h"
 #include "towers/replicate_model_fn.h"
 #include "towers/tower_optimizer.h"
@@ -60,12 +61,15 @@ TEST_CASE("two hundred calls of train, evaluate and predict hold no more than th
   RunConfig config = quiet(dir.path());
   config.keep_checkpoint_max = 2;
   Estimator estimator(replicate_model_fn(wide_model_fn, options), config);
-  for (int i = 0; i < 20; ++i) call_round(estimator);
+  const int first = repetitions(20);
+  const int rounds = repetitions(50);  // four calls each
+  for (int i = 0; i < first; ++i) call_round(estimator);
   const int64_t memory = process_number("VmRSS");
   const int64_t threads = process_number("Threads");
-  for (int i = 0; i < 50; ++i) call_round(estimator);  // four calls each
+  for (int i = 0; i < rounds; ++i) call_round(estimator);
   CHECK(process_number("Threads") <= threads);
-  CHECK(process_number("VmRSS") <= memory + 8 * 1024);  // a copy kept in each call would be 16 MB and more
-  CHECK(saved(estimator, "global_step") == 140);
+  // A copy kept in each call would be 16 MB and more. A sanitizer holds on to what was freed.
+  if (!kSanitized) CHECK(process_number("VmRSS") <= memory + 8 * 1024);
+  CHECK(saved(estimator, "global_step") == 2 * (first + rounds));
   at::set_num_threads(process_threads);
 }

@@ -90,6 +90,32 @@ TEST_CASE("an update shared out over towers equals the one that is not, to the b
   }
 }
 
+TEST_CASE("long variables take what towers' gradients add up to, to the bit", "[committer]") {
+  constexpr int64_t kLong = 400'001;  // more than the pieces that are added up at a time
+  const auto gradient_of = [](int tower) { return pattern({kLong}, 0.3 + tower, at::kFloat); };
+  const at::Tensor sum = gradient_of(0) + gradient_of(1) + gradient_of(2);
+  for (const Optimizer& optimizer : optimizers()) {
+    INFO(optimizer.name());
+    Training three(3), two_shares(2), one;
+    const auto step = [&](Training& training, const std::function<at::Tensor(int)>& gradient) {
+      training.step([&](StepContext& context) {
+        Training::variable(context, "long", pattern({kLong}, 0.7, at::kFloat));
+        optimizer.apply_gradients({{gradient(context.tower_index()), context.store().find("long")}}, context);
+      });
+    };
+    for (int k = 0; k < 2; ++k) {
+      step(three, gradient_of);
+      step(one, [&](int) { return sum; });
+      step(two_shares, [&](int tower) { return tower == 0 ? gradient_of(0) + gradient_of(1) : gradient_of(2); });
+    }
+    for (const auto& [name, value] : one.store.snapshot()) {
+      INFO(name);
+      CHECK(at::equal(three.value(name), value.tensor()));
+      CHECK(at::equal(two_shares.value(name), value.tensor()));
+    }
+  }
+}
+
 TEST_CASE("layouts of gradients do not matter", "[committer]") {
   for (const Optimizer& optimizer : optimizers()) {
     Training plain, strided;

@@ -94,12 +94,18 @@ void FaultInjectingFileSystem::revive() {
   const std::lock_guard lock(mutex_);
   fault_.reset();
   dead_ = false;
+  read_only_ = false;
   space_ = std::numeric_limits<uint64_t>::max();
 }
 
 void FaultInjectingFileSystem::limit_space(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   space_ = bytes;
+}
+
+void FaultInjectingFileSystem::forbid_writing() {
+  const std::lock_guard lock(mutex_);
+  read_only_ = true;
 }
 
 int64_t FaultInjectingFileSystem::operations() const {
@@ -138,6 +144,8 @@ void FaultInjectingFileSystem::step(FileOperation kind, const std::string& path)
     fails = fails || happened_;
   }
   if (fails) fail(ErrorKind::kIo, "'", path, "': this operation was made to fail");
+  const bool reads = kind == FileOperation::kOpen || kind == FileOperation::kRead || kind == FileOperation::kExamine;
+  if (read_only_ && !reads) fail(ErrorKind::kIo, "'", path, "': Permission denied");
 }
 
 uint64_t FaultInjectingFileSystem::take_space(uint64_t bytes) {

@@ -38,8 +38,8 @@ struct Fault {
   bool process_dies = false;               // every operation after it fails too, until revive()
 };
 
-// Passes all but the syncs on to another file system, which it does not own. Threads may share it. Files opened before crash() must
-// not be used after it.
+// Passes all but the syncs on to another file system, which it does not own. Threads may share it. Files opened before
+// crash() must not be used after it.
 class FaultInjectingFileSystem : public FileSystem {
  public:
   explicit FaultInjectingFileSystem(FileSystem& inner) : inner_(inner) {}
@@ -47,7 +47,9 @@ class FaultInjectingFileSystem : public FileSystem {
   void inject(Fault fault);
   // Whether the injected fault came to pass.
   bool fault_happened() const;
-  // No fault any more, no limit of space.
+  // Whatever would make, change or remove something fails with kIo, as in a folder without permission.
+  void forbid_writing();
+  // No fault any more, no limit of space, no prohibition.
   void revive();
   // Appends beyond so many bytes in all fail with kIo, having written what fits.
   void limit_space(uint64_t bytes);
@@ -95,6 +97,7 @@ class FaultInjectingFileSystem : public FileSystem {
   int64_t operations_ = 0;
   bool happened_ = false;
   bool dead_ = false;
+  bool read_only_ = false;
   uint64_t space_ = std::numeric_limits<uint64_t>::max();
   std::map<std::string, uint64_t> synced_sizes_;  // of files written since the last crash
   std::vector<Change> changes_;                   // not yet on the disk

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "tests/support/test_data.h"
 #include "tests/testing.h"
 
 namespace belfry::testing {
@@ -21,7 +22,7 @@ using Json = nlohmann::json;
 // The whole file. Fails the test, with the path, when it is not there.
 inline Json reference(const std::string& name) {
   const char* other = std::getenv("BELFRY_REFERENCE_DIR");
-  const std::string own = BELFRY_TEST_DATA "/reference/" + name + ".json";
+  const std::string own = test_data("reference/" + name + ".json");
   std::string path = other ? std::string(other) + "/" + name + ".json" : own;
   // What lies in a folder beside the numbers, as the model directories of TensorFlow, need not be there too.
   if (name.find('/') != std::string::npos && !std::filesystem::exists(path)) path = own;

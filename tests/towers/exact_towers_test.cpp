@@ -15,6 +15,7 @@
 #include "optimizers/gradient_descent.h"
 #include "optimizers/momentum.h"
 #include "optimizers/rms_prop.h"
+#include "tests/support/sanitized.h"
 #include "tests/towers/tower_runner.h"
 
 namespace belfry {
@@ -227,7 +228,7 @@ void check_random(int recipes, uint64_t first_seed, at::ScalarType dtype, int st
   for (int i = 0; i < recipes; ++i) {
     const uint64_t seed = first_seed + static_cast<uint64_t>(i);
     std::mt19937_64 random(seed);
-    check_towers(random_recipe(random, dtype), seed, steps, tolerance);
+    check_towers(random_recipe(random, dtype), seed, testing::repetitions(steps), tolerance);
   }
 }
 

@@ -20,7 +20,7 @@ EstimatorSpec eval_spec(double loss, EvalMetricOps metrics = {}, SpecExtras extr
   return EstimatorSpec::eval(loss_of(loss), std::move(metrics), std::move(extras));
 }
 
-TEST_CASE("merge_specs adds up the losses of a train spec", "[towers][merge][R10][R15]") {
+TEST_CASE("TrainSpec: merge_specs adds up the losses of a train spec", "[towers][merge][R10][R15]") {
   std::vector<TowerResult> towers;
   for (const double loss : {2.0, 4.0, 6.0}) {
     towers.push_back(
@@ -49,20 +49,14 @@ TowerResult scored(double loss, double off) {
           LossPolicy(), 4};
 }
 
-TEST_CASE("merge_specs merges the metrics of an eval spec exactly", "[towers][merge][R16][R21]") {
+TEST_CASE("EvalSpec: example, metrics merged exactly", "[towers][merge][R16][R21]") {
   const EstimatorSpec merged = merge_specs({scored(2, 0), scored(4, .2), scored(6, .3)});
   CHECK(merged.loss.item<double>() == 12);
   CHECK(testing::metric_value(merged, "accuracy") == Approx(10.0 / 12));
   CHECK(testing::metric_value(merged, "auc") == Approx(0).margin(1e-6));
 }
 
-TEST_CASE("merge_specs leaves the eval spec of a single tower as it is", "[towers][merge][R16]") {
-  const EstimatorSpec merged = merge_specs({scored(5, .2)});
-  CHECK(merged.loss.item<double>() == 5);
-  CHECK(testing::metric_value(merged, "accuracy") == Approx(0.75));
-}
-
-TEST_CASE("merge_specs concatenates predictions in tower order, strings too", "[towers][merge][R17]") {
+TEST_CASE("PredictSpec: predictions concatenated in tower order, strings too", "[towers][merge][R17]") {
   std::vector<TowerResult> towers;
   for (const double f : {.1, .2}) {
     const StringTensor words({f < .15 ? "low" : "high", "end"});
@@ -83,7 +77,7 @@ Metric states(double k) {
   return {std::make_shared<Added>(), {loss_of(1.3 * k), loss_of(2.3 * k), doubles({3.3, 3.5, 3.7}) * k}};
 }
 
-TEST_CASE("merge_specs adds the states of metrics: reduce metric variables", "[towers][merge][R16]") {
+TEST_CASE("ReduceMetricVariables: example, the states of metrics are added", "[towers][merge][R16]") {
   std::vector<TowerResult> towers;
   for (const double k : {1.0, 2.0, 3.0}) towers.push_back({eval_spec(1, {{"m", states(k)}}), LossPolicy(), 1});
   const EstimatorSpec merged = merge_specs(towers);
@@ -96,7 +90,7 @@ TEST_CASE("merge_specs adds the states of metrics: reduce metric variables", "[t
   CHECK(towers[0].spec.eval_metric_ops[0].second.states()[0].item<double>() == 1.3);
 }
 
-TEST_CASE("merge_specs refuses metrics with an uneven number of states", "[towers][merge][R16]") {
+TEST_CASE("ReduceMetricVariables: uneven number of variables", "[towers][merge][R16]") {
   const Metric uneven(std::make_shared<Added>(), {loss_of(1)});
   CHECK_FAILS(merge_specs({{eval_spec(1, {{"m", states(1)}}), {}, 1}, {eval_spec(1, {{"m", uneven}}), {}, 1}}),
               ErrorKind::kInvalidArgument, "3 states do not merge with 1");

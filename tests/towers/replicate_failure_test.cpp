@@ -5,12 +5,12 @@
 #include <string>
 #include <thread>
 
-#include "core/log.h"
 #include "estimator/estimator.h"
 #include "estimator/losses/losses.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/testing.h"
 #include "tests/towers/abs_model.h"
+#include "tests/towers/log_catcher.h"
 #include "towers/replicate_model_fn.h"
 
 namespace belfry {
@@ -18,24 +18,12 @@ namespace {
 
 using testing::abs_model;
 using testing::column;
+using testing::LogCatcher;
 using testing::TowerRunner;
 using testing::towers;
 
 struct Boom : std::runtime_error {
   using std::runtime_error::runtime_error;
-};
-
-// Keeps the log's messages while it lives.
-class LogCatcher {
- public:
-  LogCatcher()
-      : before_(set_log_sink([this](LogLevel, std::string_view message) { text_ += std::string(message) + "\n"; })) {}
-  ~LogCatcher() { set_log_sink(before_); }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-  LogSink before_;
 };
 
 TEST_CASE("replicate_model_fn: what a tower throws reaches the caller, and training goes on as if nothing was",

@@ -21,7 +21,7 @@ using testing::scalar_variable;
 using testing::TowerRunner;
 using testing::towers;
 
-TEST_CASE("replicate_model_fn: train", "[towers][replicate][R1][R10][R11]") {
+TEST_CASE("ReplicateModel: train", "[towers][replicate][R1][R10][R11]") {
   for (const TowerWeighting weighting : kWeightings) {
     TowerRunner runner(towers(abs_model, 2, LossReduction::kSum, weighting));
     CHECK(runner.train(column({1, 2}), column({1, 2})) == 27);
@@ -29,7 +29,7 @@ TEST_CASE("replicate_model_fn: train", "[towers][replicate][R1][R10][R11]") {
   }
 }
 
-TEST_CASE("replicate_model_fn: train with mean reduction, beside a variable without a gradient",
+TEST_CASE("ReplicateModel: train with mean reduction, beside a variable without a gradient",
           "[towers][replicate][R3][R10][R11]") {
   const auto model = [](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
     scalar_variable(ctx, "unrelated", 5);
@@ -46,7 +46,7 @@ TEST_CASE("replicate_model_fn: train with mean reduction, beside a variable with
   }
 }
 
-TEST_CASE("replicate_model_fn: train two steps, each with its own gradients", "[towers][replicate][R11]") {
+TEST_CASE("ReplicateModel: train two steps, gradients reset", "[towers][replicate][R11]") {
   for (const TowerWeighting weighting : kWeightings) {
     TowerRunner runner(towers(abs_model, 2, LossReduction::kSum, weighting));
     CHECK(runner.train(column({1, 2}), column({1, 2})) == 27);
@@ -65,7 +65,7 @@ TEST_CASE("replicate_model_fn: one step of four towers is one global step", "[to
 const at::Tensor kFeatures = column({.01, .002});
 const at::Tensor kLabels = column({.01, .02});
 
-TEST_CASE("replicate_model_fn: eval", "[towers][replicate][R16][R21]") {
+TEST_CASE("ReplicateModel: eval", "[towers][replicate][R16][R21]") {
   TowerRunner runner(towers(abs_model, 2, LossReduction::kSum));
   const EstimatorSpec spec = runner.eval(kFeatures, kLabels);
   CHECK(metric_value(spec, "accuracy") == Approx(0.5));
@@ -73,7 +73,7 @@ TEST_CASE("replicate_model_fn: eval", "[towers][replicate][R16][R21]") {
   CHECK(spec.loss.item<double>() == Approx(0.09));
 }
 
-TEST_CASE("replicate_model_fn: eval with mean reduction", "[towers][replicate][R16][R21]") {
+TEST_CASE("ReplicateModel: eval with mean reduction", "[towers][replicate][R16][R21]") {
   TowerRunner runner(towers(abs_model, 2, LossReduction::kMean));
   const EstimatorSpec spec = runner.eval(kFeatures, kLabels);
   CHECK(metric_value(spec, "accuracy") == Approx(0.5));
@@ -81,24 +81,12 @@ TEST_CASE("replicate_model_fn: eval with mean reduction", "[towers][replicate][R
   CHECK(spec.loss.item<double>() == Approx(0.045));
 }
 
-TEST_CASE("replicate_model_fn: predict", "[towers][replicate][R17]") {
+TEST_CASE("ReplicateModel: predict", "[towers][replicate][R17]") {
   TowerRunner runner(towers(abs_model, 2));
   CHECK(at::allclose(runner.predict(kFeatures).predictions["probabilities"], column({.1, .02})));
 }
 
-TEST_CASE("replicate_model_fn: a single tower is neither scaled nor merged", "[towers][replicate][R7]") {
-  TowerRunner runner(towers(abs_model, 1));
-  CHECK(runner.train(column({1, 2}), column({1, 2})) == 27);
-  CHECK(runner.number("c") == 7);
-  TowerRunner fresh(towers(abs_model, 1));
-  const EstimatorSpec spec = fresh.eval(kFeatures, kLabels);
-  CHECK(metric_value(spec, "accuracy") == Approx(0.5));
-  CHECK(spec.loss.item<double>() == Approx(0.09));
-  CHECK(at::allclose(fresh.predict(kFeatures).predictions["probabilities"], column({.1, .02})));
-}
-
-TEST_CASE("replicate_model_fn: with one device a bare optimizer, odd batches and absent labels will do",
-          "[towers][replicate][R7][R12]") {
+TEST_CASE("Single device without TowerOptimizer: train, with an odd batch", "[towers][replicate][R7][R12]") {
   const auto model = [](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
     return testing::abs_spec(features, labels, mode, ctx, GradientDescent({.learning_rate = 1.0}));
   };
@@ -109,7 +97,7 @@ TEST_CASE("replicate_model_fn: with one device a bare optimizer, odd batches and
   }
 }
 
-TEST_CASE("replicate_model_fn: an unsupported loss reduction is refused when wrapping", "[towers][replicate][R3]") {
+TEST_CASE("ReplicateModel: unsupported loss reduction, refused when wrapping", "[towers][replicate][R3]") {
   CHECK_FAILS(replicate_model_fn(abs_model, {.loss_reduction = LossReduction::kNone}), ErrorKind::kInvalidArgument,
               "loss_reduction is NONE");
   CHECK_FAILS(replicate_model_fn(abs_model, {.loss_reduction = static_cast<LossReduction>(77)}),
@@ -123,28 +111,9 @@ TEST_CASE("replicate_model_fn: other options that cannot be are refused when wra
   CHECK_FAILS(replicate_model_fn(ModelFn()), ErrorKind::kInvalidArgument, "no model_fn");
 }
 
-TEST_CASE("replicate_model_fn: a hook among the training hooks runs, and the loop trains",
-          "[towers][replicate][R14][R22]") {
-  struct Hook : SessionRunHook {
-    void after_run(RunContext& context) override { losses.push_back(context.loss()); }
-    std::vector<double> losses;
-  };
-  const auto hook = std::make_shared<Hook>();
-  const auto model = [hook](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
-    EstimatorSpec spec = abs_model(features, labels, mode, ctx);
-    spec.training_hooks = {hook};
-    return spec;
-  };
-  const testing::TemporaryDirectory directory;
-  Estimator estimator(towers(model, 2, LossReduction::kSum),
-                      {.model_dir = directory.path(), .save_summary_steps = 0, .log_step_count_steps = 0});
-  const Features features{{"features", column({1, 2})}};
-  estimator.train([&] { return Dataset::from_tensors(features, column({1, 2})).batch(2); }, {.steps = 1});
-  CHECK(estimator.get_variable_value("c").item<double>() == 7);
-  CHECK(hook->losses == std::vector<double>{27});
-}
-
-TEST_CASE("replicate_model_fn: the losses of the towers are kept beside that of the step", "[towers][replicate][R10]") {
+// The original scales them: .5 and 1 under a mean.
+TEST_CASE("GetLossTowers: computed, unscaled, beside the loss of the step; with mean reduction too",
+          "[towers][replicate][R10]") {
   const auto model = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
     const at::Tensor predicted = features.tensor() + scalar_variable(ctx, "c", .25);
     return EstimatorSpec::eval((labels.tensor() - predicted).abs().sum());

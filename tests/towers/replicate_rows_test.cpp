@@ -21,7 +21,7 @@ using testing::scalar_variable;
 using testing::TowerRunner;
 using testing::towers;
 
-TEST_CASE("replicate_model_fn: batch not divisible", "[towers][replicate][R8]") {
+TEST_CASE("ReplicateModel: batch not divisible, under the original's weighting", "[towers][replicate][R8]") {
   TowerRunner original(towers(abs_model, 2, LossReduction::kSum, TowerWeighting::kTensorFlow));
   const at::Tensor three = column({1, 2, 3});
   CHECK_FAILS(original.train(three, three), ErrorKind::kInvalidArgument,

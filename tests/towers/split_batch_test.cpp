@@ -15,7 +15,7 @@ std::vector<double> list(const at::Tensor& tensor) {
 
 using List = std::vector<double>;
 
-TEST_CASE("split_batch gives each of two towers half of the rows, in order", "[towers][split][R8]") {
+TEST_CASE("SplitBatch: half of the rows to each of two towers, in order", "[towers][split][R8]") {
   const auto parts = split_batch(doubles({0, 1, 2, 3}), doubles({10, 11, 12, 13}), {.towers = 2, .must_divide = true});
   REQUIRE(parts.size() == 2);
   CHECK(list(parts[0].features.tensor()) == List{0, 1});
@@ -26,7 +26,7 @@ TEST_CASE("split_batch gives each of two towers half of the rows, in order", "[t
   CHECK(parts[1].rows == 2);
 }
 
-TEST_CASE("split_batch gives each tower its own row, and one tower everything", "[towers][split][R8]") {
+TEST_CASE("SplitBatch: each their own, and one batch", "[towers][split][R8]") {
   const auto own = split_batch(doubles({0, 1, 2, 3}), doubles({10, 11, 12, 13}), {.towers = 4});
   REQUIRE(own.size() == 4);
   for (size_t i = 0; i < 4; ++i) {
@@ -38,7 +38,7 @@ TEST_CASE("split_batch gives each tower its own row, and one tower everything", 
   CHECK(list(whole[0].features.tensor()) == List{0, 1, 2, 3});
 }
 
-TEST_CASE("split_batch cuts every entry of dictionaries of features and labels", "[towers][split][R8]") {
+TEST_CASE("SplitBatch: half in dictionary, one batch in dictionary, labels in one too", "[towers][split][R8]") {
   const Features features{{"first", doubles({0, 1, 2, 3})}, {"second", doubles({4, 5, 6, 7})}};
   const Labels labels{{"first", doubles({10, 11, 12, 13})}, {"second", doubles({20, 21, 22, 23})}};
   const auto halves = split_batch(features, labels, {.towers = 2});
@@ -89,7 +89,7 @@ at::Tensor sparse(std::vector<int64_t> rows, std::vector<int64_t> columns, std::
   return at::sparse_coo_tensor(indices, at::tensor(values, at::kDouble), shape, at::kDouble);
 }
 
-TEST_CASE("split_batch cuts sparse features by row, and rows begin at 0 again", "[towers][split][R8]") {
+TEST_CASE("SplitBatch: sparse unevenly, labels likewise, rows begin at 0 again", "[towers][split][R8]") {
   const Features features{{"s", sparse({0, 1, 2}, {0, 2, 2}, {1, 2, 3}, {3, 4})}};
   const auto parts = split_batch(features, doubles({1, 2, 3}), {.towers = 2});
   REQUIRE(parts.size() == 2);
@@ -104,7 +104,7 @@ TEST_CASE("split_batch cuts sparse features by row, and rows begin at 0 again", 
   CHECK(list(parts[1].labels.tensor()) == List{3});
 }
 
-TEST_CASE("split_batch gives a tower an empty sparse part where its rows have no values", "[towers][split][R8]") {
+TEST_CASE("SplitBatch: sparse unevenly, repeated row: a tower gets a part without values", "[towers][split][R8]") {
   const Features features{{"s", sparse({0, 1, 1}, {0, 0, 1}, {1, 2, 3}, {3, 4})}};
   const auto parts = split_batch(features, Labels(), {.towers = 2});
   CHECK(list(parts[0].features["s"].coalesce().values()) == List{1, 2, 3});
@@ -118,7 +118,8 @@ TEST_CASE("split_batch refuses a sparse feature with other rows than the labels"
               "feature 's' has 3 rows and label has 2");
 }
 
-TEST_CASE("split_batch names both entries and their rows when they differ", "[towers][split]") {
+TEST_CASE("SplitBatch: feature and label dictionaries of other rows are an error here, which names both",
+          "[towers][split]") {
   const Features features{{"a", at::arange(4)}, {"b", at::arange(6)}};
   CHECK_FAILS(split_batch(features, Labels(), {.towers = 2}), ErrorKind::kInvalidArgument,
               "feature 'a' has 4 rows and feature 'b' has 6");
@@ -151,6 +152,17 @@ TEST_CASE("split_batch gives shared entries whole to every tower, whatever their
   CHECK(parts[1].features["graph"].is_same(features["graph"]));
   CHECK(parts[1].features["scale"].item<double>() == 3);
   CHECK(list(parts[1].features["x"]) == List{2, 3});
+}
+
+TEST_CASE("split_batch cuts nested dictionaries, and shares one that is named", "[towers][split][R8]") {
+  Features features(doubles({0, 1, 2}));
+  features.set_nested("user", {{"age", doubles({3, 4, 5})}, {"name", StringTensor{"a", "b", "c"}}});
+  features.set_nested("users", {{"table", doubles({9, 9})}});
+  const auto parts = split_batch(features, {}, {.towers = 2, .shared_entries = {"users"}});
+  REQUIRE(parts.size() == 2);
+  CHECK(list(parts[0].features.nested("user")["age"]) == List{3, 4});
+  CHECK(parts[1].features.nested("user").strings("name")[0] == "c");
+  CHECK(list(parts[1].features.nested("users")["table"]) == List{9, 9});
 }
 
 TEST_CASE("split_batch shares the memory of dense entries", "[towers][split]") {

@@ -51,8 +51,7 @@ TowerOptimizer sgd(const std::string& name = "") {
 const at::Tensor kOneTwo = column({1, 2});
 const TowerWeighting kWeightings[] = {TowerWeighting::kExact, TowerWeighting::kTensorFlow};
 
-TEST_CASE("TowerOptimizer: two optimizers on one loss see the values from before the step",
-          "[towers][optimizer][R12][R13]") {
+TEST_CASE("Two optimizers: train, on one loss, with the values from before the step", "[towers][optimizer][R12][R13]") {
   for (const TowerWeighting weighting : kWeightings) {
     TowerRunner runner = two_towers(
         [](const Losses& losses, ModelContext& ctx) {
@@ -74,33 +73,7 @@ TEST_CASE("TowerOptimizer: two optimizers on one loss see the values from before
   }
 }
 
-TEST_CASE("TowerOptimizer: a changed gradient has to say whether it is still that of all towers",
-          "[towers][optimizer][R12]") {
-  enum class Says { kNothing, kCombined, kOwn };
-  const auto clipped_by_hand = [](Says says) {
-    return [says](const Losses& losses, ModelContext& ctx) {
-      GradientsAndVariables halves;
-      for (const auto& entry : sgd().compute_gradients(losses.of_c, ctx, {.var_list = {"c"}})) {
-        halves.push_back({entry.gradient / 2, entry.variable, says == Says::kCombined, says == Says::kOwn});
-      }
-      return sgd().apply_gradients(std::move(halves), ctx);
-    };
-  };
-  TowerRunner silent = two_towers(clipped_by_hand(Says::kNothing));
-  CHECK_FAILS(silent.train(kOneTwo, kOneTwo), ErrorKind::kInvalidArgument, "'c'");
-  TowerRunner combined = two_towers(clipped_by_hand(Says::kCombined));
-  combined.train(kOneTwo, kOneTwo);
-  CHECK(combined.number("c") == 10 - 1.5);
-  TowerRunner own = two_towers(clipped_by_hand(Says::kOwn));
-  own.train(kOneTwo, kOneTwo);
-  CHECK(own.number("c") == 10 - 3);
-  // What a tower computes by itself was never combined, and needs no word.
-  TowerRunner lone = two_towers(clipped_by_hand(Says::kNothing), LossReduction::kSum, TowerWeighting::kExact, 1);
-  lone.train(kOneTwo, kOneTwo);
-  CHECK(lone.number("c") == 10 - 1.5);
-}
-
-TEST_CASE("TowerOptimizer: two losses, each with its variables", "[towers][optimizer][R12][R13]") {
+TEST_CASE("Two losses: train, each with its variables", "[towers][optimizer][R12][R13]") {
   for (const TowerWeighting weighting : kWeightings) {
     TowerRunner runner = two_towers(
         [](const Losses& losses, ModelContext& ctx) {
@@ -139,8 +112,7 @@ Body calls(int first, int second) {
   };
 }
 
-TEST_CASE("TowerOptimizer: different optimizer calls are an error that names tower and call",
-          "[towers][optimizer][R13]") {
+TEST_CASE("Two losses: different optimizer calls, an error that names tower and call", "[towers][optimizer][R13]") {
   const std::pair<int, int> all[] = {{2, 1}, {1, 0}, {1, 2}, {1, 3}, {0, 1}, {0, 2}, {3, 1}, {2, 0}};
   for (const TowerWeighting weighting : kWeightings) {
     for (const auto& [first, second] : all) {
@@ -179,7 +151,7 @@ TEST_CASE("TowerOptimizer: compute_gradients in one tower only ends in words, no
   CHECK_FAILS(runner.train(kOneTwo, kOneTwo), ErrorKind::kFailedPrecondition, "compute_gradients");
 }
 
-TEST_CASE("TowerOptimizer: a bare optimizer under several towers fails to wrap", "[towers][optimizer][R12]") {
+TEST_CASE("Fail to wrap: train, a bare optimizer under several towers", "[towers][optimizer][R12]") {
   const auto bare = [](const Losses& losses, ModelContext& ctx) {
     return GradientDescent({.learning_rate = 1.0}).minimize(losses.of_c, ctx);
   };
@@ -346,59 +318,6 @@ TEST_CASE("TowerOptimizer: compute_gradients gives every tower the gradients of 
   runner.train(column({1, 2, 3}), column({1, 2, 3}));
   for (const auto& norm : norms) CHECK(norm == Approx(6));
   CHECK(runner.number("c") == Approx(8));
-}
-
-// --- Row-sparse gradients ---
-
-// Tower i applies the i-th gradient to a variable of zeros with rate 1: what it becomes is minus the sum.
-at::Tensor sum_of(const std::vector<at::Tensor>& gradients) {
-  const auto model = [&gradients](const Features&, const Labels&, ModeKeys, ModelContext& ctx) {
-    const at::Tensor w = ctx.variable("w", [&] { return at::zeros(gradients[0].sizes(), at::kDouble); });
-    Variable* variable = ctx.store().find("w");
-    const auto tower = static_cast<size_t>(ctx.tower_index());
-    return EstimatorSpec::train(w.sum(), sgd().apply_gradients({{gradients[tower], variable}}, ctx));
-  };
-  TowerRunner runner(replicate_model_fn(ModelFn(model), {.devices = cpus(static_cast<int>(gradients.size()))}));
-  const at::Tensor rows = at::zeros({static_cast<int64_t>(gradients.size())});
-  runner.train(rows, rows);
-  return -runner.value("w");
-}
-
-at::Tensor rows_of(std::vector<int64_t> rows, const at::Tensor& values, at::IntArrayRef shape) {
-  return at::sparse_coo_tensor(at::tensor(rows, at::kLong).unsqueeze(0), values, shape);
-}
-
-TEST_CASE("TowerOptimizer: row-sparse gradients are added up", "[towers][optimizer][R11]") {
-  CHECK(at::equal(sum_of({rows_of({0, 1}, doubles({1, 2}), {2}), rows_of({0, 1}, doubles({3, 4}), {2})}),
-                  doubles({4, 6})));
-  const at::Tensor first = at::stack({doubles({1, 5}), doubles({2, 6})});
-  const at::Tensor second = at::stack({doubles({3, 7}), doubles({4, 8})});
-  CHECK(at::equal(sum_of({rows_of({0, 1}, first, {2, 2}), rows_of({0, 1}, second, {2, 2})}),
-                  at::stack({doubles({4, 12}), doubles({6, 14})})));
-  CHECK(at::equal(sum_of({rows_of({0, 3}, doubles({1, 2}), {4}), rows_of({0, 1}, doubles({3, 4}), {4})}),
-                  doubles({4, 4, 0, 2})));
-}
-
-TEST_CASE("TowerOptimizer: row-sparse and dense gradients of one variable are added up in any order",
-          "[towers][optimizer][R11]") {
-  const at::Tensor sparse = rows_of({1, 1}, doubles({1, 2}), {2});
-  CHECK(at::equal(sum_of({sparse, doubles({10, 20})}), doubles({10, 23})));
-  CHECK(at::equal(sum_of({doubles({10, 20}), sparse}), doubles({10, 23})));
-}
-
-TEST_CASE("TowerOptimizer: a row that several towers looked up counts once, by the square of its sum",
-          "[towers][optimizer][R11]") {
-  const TowerOptimizer optimizer(Adagrad({.learning_rate = 1.0, .initial_accumulator_value = 0.1}));
-  const auto model = [&](const Features& features, const Labels&, ModeKeys, ModelContext& ctx) {
-    const at::Tensor table = ctx.variable("table", [] { return at::zeros({4, 1}, at::kDouble); });
-    const at::Tensor loss = at::embedding(table, features.tensor(), -1, false, /*sparse=*/true).sum();
-    return EstimatorSpec::train(loss, optimizer.minimize(loss, ctx));
-  };
-  TowerRunner runner(replicate_model_fn(ModelFn(model), {.loss_reduction = LossReduction::kSum, .devices = cpus(2)}));
-  const at::Tensor ids = at::tensor({2, 0, 2, 2}, at::kLong);
-  runner.train(ids, Labels());
-  CHECK(at::allclose(optimizer.get_slot(runner.store(), "table", "accumulator"), column({1.1, .1, 9.1, .1})));
-  CHECK(runner.value("table")[1].item<double>() == 0);
 }
 
 // --- A failure in backward ---

@@ -12,6 +12,7 @@
 #include "estimator/losses/losses.h"
 #include "optimizers/clip_gradients.h"
 #include "optimizers/momentum.h"
+#include "tests/support/sanitized.h"
 #include "tests/towers/tower_runner.h"
 
 namespace belfry {
@@ -127,22 +128,21 @@ void check_failures(int towers, int steps, uint64_t seed) {
   }
 }
 
-// 2,000 steps in all.
-TEST_CASE("Two towers that fail at random neither hang nor drift", "[towers][stress][R10][R11]") {
-  check_failures(2, 1000, 1);
+// 11,000 steps in all; a tenth where a sanitizer slows them down.
+TEST_CASE("Two towers that fail at random neither hang nor drift over 4,000 steps", "[towers][stress][R10][R11]") {
+  check_failures(2, testing::repetitions(4000), 4);
 }
 
-TEST_CASE("Three towers that fail at random neither hang nor drift", "[towers][stress][R10][R11]") {
-  check_failures(3, 600, 2);
+TEST_CASE("Three towers that fail at random neither hang nor drift over 600 steps", "[towers][stress][R10][R11]") {
+  check_failures(3, testing::repetitions(600), 2);
 }
 
-TEST_CASE("Five towers that fail at random neither hang nor drift", "[towers][stress][R10][R11]") {
-  check_failures(5, 400, 3);
+TEST_CASE("Four towers that fail at random neither hang nor drift over 6,000 steps", "[towers][stress][R10][R11]") {
+  check_failures(4, testing::repetitions(6000), 5);
 }
 
-TEST_CASE("Towers that fail at random neither hang nor drift over 10,000 steps", "[.slow][towers][stress]") {
-  check_failures(2, 4000, 4);
-  check_failures(4, 6000, 5);
+TEST_CASE("Five towers that fail at random neither hang nor drift over 400 steps", "[towers][stress][R10][R11]") {
+  check_failures(5, testing::repetitions(400), 3);
 }
 
 }  // namespace

@@ -9,8 +9,11 @@
 namespace belfry::internal {
 namespace {
 
+// By its own name or that of a dict that it is nested in.
 bool is_shared(const std::string& name, const std::vector<std::string>& shared) {
-  return std::find(shared.begin(), shared.end(), name) != shared.end();
+  return std::any_of(shared.begin(), shared.end(), [&](const std::string& listed) {
+    return name == listed || (name.starts_with(listed) && name[listed.size()] == '/' && !listed.empty());
+  });
 }
 
 std::string described(const char* dict, const std::string& name) {

@@ -1,21 +1,15 @@
-// The network below a head: hidden layers and the dense layer to the logits.
+// The modules of dnn_logits.
 #pragma once
 
 #include <torch/nn/module.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
-namespace belfry::internal {
+#include "estimator/canned/dnn.h"
 
-struct DnnOptions {
-  std::vector<int64_t> hidden_units = {};
-  std::function<at::Tensor(const at::Tensor&)> activation_fn = {};
-  double dropout = 0;
-  bool batch_norm = false;
-};
+namespace belfry::internal {
 
 // x kernel + bias, with kernel [in, out] (Glorot uniform: within sqrt(6 / (in + out))) and bias [out] (zeros).
 class DenseLayer : public torch::nn::Module {
@@ -48,7 +42,7 @@ class HiddenLayer : public DenseLayer {
   at::Tensor forward(const at::Tensor& x);
 
  private:
-  const std::function<at::Tensor(const at::Tensor&)> activation_fn_;
+  const ActivationFn activation_fn_;
   const double dropout_;
   std::shared_ptr<ColumnBatchNorm> batch_norm_;
 };

@@ -14,6 +14,8 @@ at::Tensor label_column(const Labels& labels, const at::Tensor& logits, const La
           value.is_tensor() ? concat(value.tensor().scalar_type()) : std::string());
   require(value.is_tensor() || vocabulary.takes_strings(),
           "head: labels are strings; label_vocabulary has to name the ", vocabulary.size(), " classes");
+  require(value.is_strings() || value.tensor().layout() == at::kStrided,
+          "head: labels are a sparse tensor; dense ones are wanted, as to_dense() makes them");
   const std::vector<int64_t> sizes = value.sizes();
   require((sizes.size() == 1 || (sizes.size() == 2 && sizes[1] == 1)) && sizes[0] == logits.size(0),
           "head: labels have shape ", at::IntArrayRef(sizes), "; [batch] or [batch, 1] with the ", logits.size(0),

@@ -9,8 +9,8 @@
 namespace belfry::internal {
 
 // The only entry of the labels as [batch, 1] on the device of the logits; strings become ids. kInvalidArgument when
-// there is none or are several, for another shape or number of rows, for numbers where there is a vocabulary and
-// strings where there is none.
+// there is none or are several, for a sparse tensor, another shape or number of rows, for numbers where there is a
+// vocabulary and strings where there is none.
 at::Tensor label_column(const Labels& labels, const at::Tensor& logits, const LabelVocabulary& vocabulary);
 
 // kOutOfRange, with the first label that is not in [0, high] and its row. Labels on a GPU are not looked at.

@@ -310,7 +310,7 @@ TEST_CASE("options of a DNNClassifier that cannot be right are named", "[canned]
   CHECK(fails_with(ErrorKind::kInvalidArgument, {"'adam'", "Adagrad, Adam"}, [] { CannedOptimizer("adam"); }));
 }
 
-TEST_CASE("input that does not fit the columns is an error, after which training goes on", "[canned][E98][E86]") {
+TEST_CASE("input that does not fit the columns is an error, after which training goes on", "[canned][E86][E88][E98]") {
   const TemporaryDirectory directory;
   DNNClassifier classifier(options_for_blobs(), {.model_dir = directory.path()});
   const Batch all = blobs();
@@ -329,6 +329,8 @@ TEST_CASE("input that does not fit the columns is an error, after which training
   CHECK(fails_with(ErrorKind::kOutOfRange, {"class 3", "row 4"}, [&] {
     train(all.features, at::tensor({0, 1, 2, 0, 3}, at::kLong).repeat({kRows / 5}));
   }));
+  CHECK(fails_with(ErrorKind::kInvalidArgument, {"lone tensor", "by name", "{{\"x\", tensor}}"},
+                   [&] { train(all.features["x"], all.labels); }));
   CHECK(fails_with(ErrorKind::kInvalidArgument, {"no labels"}, [&] { train(all.features, {}); }));
   train(all.features, all.labels);
   CHECK(classifier.get_variable_value("global_step").item<int64_t>() == 1);

@@ -9,6 +9,7 @@
 #include "tests/estimator/canned/canned_data.h"
 #include "tests/support/reference_folder.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/support/test_data.h"
 #include "tests/testing.h"
 
 using namespace belfry;
@@ -23,7 +24,7 @@ const char* const kColumns[] = {"sepal_length", "sepal_width", "petal_length", "
 
 InputFn rows(const std::string& file, int64_t batch, bool repeat) {
   return [=] {
-    const std::string path = std::string(BELFRY_TEST_DATA "/../examples/data/") + file;
+    const std::string path = testing::test_data("../examples/data/" + file);
     const Dataset all = Dataset::from_csv(path, {.label = "species"});
     return (repeat ? all.repeat() : all).batch(batch);
   };

@@ -178,6 +178,16 @@ TEST_CASE("labels of another shape, and none, are errors", "[heads][E76]") {
   CHECK_FAILS(step.run(MultiClassHead(3), ModeKeys::kEval), ErrorKind::kInvalidArgument, "no labels");
 }
 
+TEST_CASE("sparse labels are an error of the head", "[heads][E76]") {
+  HeadStep binary = two_class_step();
+  HeadStep several = three_class_step();
+  for (HeadStep* step : {&binary, &several}) step->labels = step->labels.tensor().to_sparse();
+  for (const ModeKeys mode : {ModeKeys::kTrain, ModeKeys::kEval}) {
+    CHECK_FAILS(binary.run(BinaryClassHead(), mode), ErrorKind::kInvalidArgument, "labels are a sparse tensor");
+    CHECK_FAILS(several.run(MultiClassHead(3), mode), ErrorKind::kInvalidArgument, "labels are a sparse tensor");
+  }
+}
+
 TEST_CASE("logits of another width are an error of the head", "[heads][E76]") {
   HeadStep step = two_class_step();
   CHECK_FAILS(step.run(MultiClassHead(3), ModeKeys::kPredict), ErrorKind::kInvalidArgument, "[3, 1]");

@@ -28,6 +28,19 @@ TEST_CASE("values are logged at the first iteration and every so many", "[estima
   CHECK(log.count(LogLevel::kInfo, " sec)") == 2);  // not with the first of a call
 }
 
+TEST_CASE("values are logged every so many seconds", "[estimator][hooks][E45]") {
+  const TemporaryDirectory dir;
+  Estimator estimator(linear_model_fn, quiet(dir.path()));
+  const auto messages = [&](double secs) {
+    const CapturedLog log;
+    estimator.train(line(), {.steps = 4, .hooks = logging({.tensors = {"loss"}, .every_n_secs = secs})});
+    return log.count(LogLevel::kInfo, "loss = ");
+  };
+  CHECK(messages(1e-9) == 4);  // pass within every step
+  CHECK(messages(1e9) == 1);   // the first step alone
+  CHECK_THROWS_WITH(LoggingTensorHook({.tensors = {"loss"}, .every_n_secs = -2.0}), Contains("-2 seconds"));
+}
+
 TEST_CASE("values are sorted by name, and a formatter may replace their text", "[estimator][hooks][E45]") {
   const TemporaryDirectory dir;
   Estimator estimator(linear_model_fn, quiet(dir.path()));

@@ -1,5 +1,8 @@
 #include "tests/testing.h"
 
+#include <limits>
+
+#include "checkpoint/checkpoint_manager.h"
 #include "core/error.h"
 #include "estimator/hooks/checkpoint_saver_hook.h"
 #include "estimator/hooks/nan_tensor_hook.h"
@@ -183,4 +186,25 @@ TEST_CASE("a timer wants one setting, above 0", "[estimator][hooks][E43][E52]") 
   CHECK_THROWS_WITH(SecondOrStepTimer(std::nullopt, -1.0), Contains("-1 seconds"));
   CHECK_THROWS_WITH(CheckpointSaverHook({}), Contains("neither"));
   CHECK_THROWS_WITH(CheckpointSaverHook({.save_steps = 1, .save_secs = 1.0}), Contains("both"));
+}
+
+TEST_CASE("a number of steps may be so high that it means never, and always", "[estimator][hooks][E43][E52]") {
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  SecondOrStepTimer timer(kNever, std::nullopt);
+  timer.update_last_triggered(3);
+  CHECK_FALSE(timer.should_trigger(4));
+
+  const TemporaryDirectory dir;
+  RunConfig config = quiet(dir.path());
+  config.save_checkpoints_steps = kNever;
+  Estimator estimator(linear_model_fn, config);
+  estimator.train(line(), {.steps = 3});
+  CHECK(estimator.train(line(16, 4, 1), {.steps = kNever}).reason == StopReason::kInputEnded);
+  CHECK(
+      estimator
+          .train(line(16, 4, 1), {.hooks = {std::make_shared<StopAtStepHook>(StopAtStepOptions{.num_steps = kNever})}})
+          .global_step == 11);
+  CHECK(CheckpointManager(dir.path()).all() ==
+        std::vector<std::string>{dir.file("model.ckpt-0"), dir.file("model.ckpt-3"), dir.file("model.ckpt-7"),
+                                 dir.file("model.ckpt-11")});
 }

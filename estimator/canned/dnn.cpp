@@ -1,0 +1,25 @@
+#include "estimator/canned/dnn.h"
+
+#include "core/error.h"
+#include "estimator/canned/internal/dnn.h"
+#include "estimator/model_context.h"
+
+namespace belfry {
+
+void DnnOptions::validate(const std::string& user) const {
+  for (size_t i = 0; i < hidden_units.size(); ++i) {
+    require(hidden_units[i] >= 1, user, ": hidden_units[", i, "] is ", hidden_units[i], "; 1 or more is wanted");
+  }
+  require(dropout >= 0 && dropout < 1, user, ": dropout is ", dropout, "; at least 0 and below 1 is wanted");
+}
+
+at::Tensor dnn_logits(const at::Tensor& x, int64_t logits_dimension, const DnnOptions& options, ModelContext& ctx,
+                      const std::string& name) {
+  options.validate("dnn_logits");
+  require(x.dim() == 2, "dnn_logits: x has shape ", x.sizes(), "; [batch, inputs] is wanted");
+  const auto dnn =
+      ctx.module(name, [&] { return std::make_shared<internal::Dnn>(x.size(1), options, logits_dimension); });
+  return dnn->forward(x);
+}
+
+}  // namespace belfry
