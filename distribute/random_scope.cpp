@@ -4,6 +4,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/library.h>
 
 #include <map>
@@ -11,6 +12,7 @@
 
 #include "core/hash64.h"
 #include "distribute/internal/batch_norm_kernel.h"
+#include "distribute/internal/dropout_kernel.h"
 #include "distribute/internal/replica_key.h"
 
 namespace belfry {
@@ -29,6 +31,8 @@ class Generators {
 
   // Seeded at first use: seeding the Mersenne twister costs more than most steps draw.
   const at::Generator& for_device(c10::Device device) {
+    // "cuda" is the GPU that is current: one generator, however it is called.
+    if (!device.is_cpu() && !device.has_index()) device = c10::impl::VirtualGuardImpl(device.type()).getDevice();
     auto found = generators_.find(device);
     if (found == generators_.end()) found = generators_.emplace(device, make(device)).first;
     bool& seeded = fresh_[device];
@@ -101,6 +105,7 @@ bool register_kernels() {
     random->impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&put_generator>());
   }
   internal::register_batch_norm();
+  internal::register_dropout();
   return true;
 }
 

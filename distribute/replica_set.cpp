@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "distribute/internal/device_streams.h"
 
 namespace belfry {
 namespace {
@@ -69,6 +70,14 @@ Replica& ReplicaSet::replica(int i) {
 ReplicaGroup& ReplicaSet::group() {
   if (!group_ || group_->size() < size()) group_ = std::make_unique<ReplicaGroup>(size());
   return *group_;
+}
+
+void ReplicaSet::run(int active, const std::function<void(int)>& work) {
+  if (active == 1) return group().run(1, work);
+  while (streams_.size() < replicas_.size()) {
+    streams_.push_back(internal::new_stream(replicas_[streams_.size()]->device()));
+  }
+  group().run(active, [&](int i) { internal::run_on_stream(streams_[static_cast<size_t>(i)], [&] { work(i); }); });
 }
 
 void ReplicaSet::begin_step() {

@@ -1,7 +1,11 @@
 // The replicas of a session.
 #pragma once
 
+#include <c10/core/Stream.h>
+
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +41,9 @@ class ReplicaSet {
   Replica& replica(int i);
   // Threads for size() replicas.
   ReplicaGroup& group();
+  // ReplicaGroup::run on the first `active` replicas. With several, each that is on a GPU works on a stream of its own
+  // there, begun after and followed by that GPU's default stream.
+  void run(int active, const std::function<void(int)>& work);
 
   // Before a step.
   void begin_step();
@@ -64,6 +71,7 @@ class ReplicaSet {
 
   VariableStore& store_;
   std::vector<std::unique_ptr<Replica>> replicas_;
+  std::vector<std::optional<c10::Stream>> streams_;  // of each replica, once they have run at once
   // Of each replica's buffers, when their values were last those of the variables: the tensors' version counters.
   std::vector<std::vector<uint32_t>> versions_;
   std::unique_ptr<ReplicaGroup> group_;

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/hash64.h"
+#include "distribute/internal/device_streams.h"
 #include "distribute/rendezvous.h"
 
 namespace belfry {
@@ -87,7 +88,10 @@ double StepContext::sum_over_towers(double value, const std::source_location& wh
 
 std::vector<at::Tensor> StepContext::gather_towers(const std::string& what, const at::Tensor& value) {
   if (tower_count() == 1) return {value};
-  return options_.rendezvous->exchange(tower_index(), what, value);
+  if (value.defined()) internal::publish(value.device());
+  std::vector<at::Tensor> values = options_.rendezvous->exchange(tower_index(), what, value);
+  for (const at::Tensor& theirs : values) internal::take_over(theirs);
+  return values;
 }
 
 void StepContext::record_loss(const std::string& what, const at::Tensor& loss, const std::source_location& where) {

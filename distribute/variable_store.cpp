@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "distribute/internal/device_streams.h"
 
 namespace belfry {
 namespace {
@@ -97,6 +98,7 @@ Variable& VariableStore::get_or_create(const std::string& name, VariableKind kin
   } else if (!state_->source.empty()) {
     state_->missing.push_back(name);
   }
+  internal::wait_for(place.device);  // every replica may read it from now on, each on its own stream
   auto& slot = state_->variables[name];
   slot = std::make_unique<Variable>(name, std::move(value), kind);
   slot->set_device_name(place.name);

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "optimizers/internal/accumulator.h"
 #include "optimizers/internal/plan_cache.h"
+#include "optimizers/internal/reduce_flat.h"
 #include "optimizers/optimizer.h"
 
 namespace belfry {
@@ -65,6 +68,7 @@ void UpdateCommitter::prepare(const TrainOp& train_op, const StepFacts& facts) {
     prepared.first_of_name = names.insert(optimizer.name()).second;
     prepared.learning_rate = optimizer.learning_rate(store_.global_step());
     check_rate(*update, prepared.learning_rate, store_.global_step());
+    reduce_on_gpus(prepared.targets, update->gradients.size());
     for (const Target& target : prepared.targets) {
       if (optimizer.rule().slots().empty()) continue;
       if (used.insert(optimizer.name() + "/" + target.variable->name()).second) continue;
@@ -84,6 +88,11 @@ void UpdateCommitter::prepare(const TrainOp& train_op, const StepFacts& facts) {
     }
     prepared_.push_back(std::move(prepared));
   }
+}
+
+void UpdateCommitter::reduce_on_gpus(std::vector<Target>& targets, size_t towers) {
+  const std::string way = internal::reduce_over_gpus(targets, towers);
+  if (!way.empty() && !std::exchange(told_of_gpus_, true)) log_info(way);
 }
 
 void UpdateCommitter::prepare_to_gather(const PendingUpdate& update, Prepared& prepared, const StepFacts& facts) {

@@ -35,7 +35,9 @@ class UpdateCommitter {
   static bool accumulates(const TrainOp& train_op);
   // Makes the slots that are missing and checks everything that can be wrong, before anything is written.
   // kAlreadyExists when two updates would use one slot, or gather under one name; kInvalidArgument for a learning rate
-  // that is below 0, not finite, or 0 where the rule wants more.
+  // that is below 0, not finite, or 0 where the rule wants more. Where every tower has a GPU of its own, dense
+  // gradients are added up here, by NCCL, which promises no order of the towers; a line of the log says once which way
+  // is taken.
   void prepare(const TrainOp& train_op, const StepFacts& facts = {});
   // Writes the variables. Gradients of towers are added up in tower order; with several active replicas each of them
   // reduces and updates its own share. After prepare() of the same train op only.
@@ -44,6 +46,7 @@ class UpdateCommitter {
  private:
   struct Prepared;
 
+  void reduce_on_gpus(std::vector<internal::Target>& targets, size_t towers);
   int64_t updates_before(const Optimizer& optimizer, const std::vector<internal::Target>& targets) const;
   void prepare_to_gather(const PendingUpdate& update, Prepared& prepared, const StepFacts& facts);
   bool gather(const Optimizer& optimizer, Prepared& prepared, ReplicaGroup* replicas, int active);
@@ -52,6 +55,7 @@ class UpdateCommitter {
   std::unique_ptr<internal::PlanCache> plans_;
   std::map<std::string, std::unique_ptr<internal::Accumulator>> accumulators_;  // by optimizer name
   std::vector<Prepared> prepared_;
+  bool told_of_gpus_ = false;
 };
 
 }  // namespace belfry

@@ -79,7 +79,7 @@ libtorch_found() {
 }
 
 install_libtorch() {
-  local final="$cache/libtorch-$torch_version" requirements=(torch==$torch_version)
+  local final="$cache/libtorch-$torch_version" requirements=(torch==$torch_version nvidia-cuda-crt==13.0.88)
   lock
   libtorch_found "$1" && return 0
   rm -rf "$cache"/part.*  # of killed ones

@@ -82,7 +82,7 @@ class ReplicatedModelFn {
       contexts.push_back(&ctx.make_tower(i, options));
     }
     std::vector<internal::TowerResult> results(batches.size());
-    group.run(active, [&](int i) {
+    ctx.replicas().run(active, [&](int i) {
       const auto k = static_cast<size_t>(i);
       results[k].policy = contexts[k]->loss_policy();
       results[k].rows = batches[k].rows;

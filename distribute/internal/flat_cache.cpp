@@ -42,9 +42,10 @@ void FlatCache::lay_out(Block& block) {
     size += (entries_[index].variable->value().numel() + kAlignment - 1) / kAlignment * kAlignment;
   }
   const at::Tensor& first = entries_[block.entries[0]].variable->value();
-  const bool pinned = first.is_cpu() && device_.is_cuda();
-  block.sent = at::empty({size}, first.options().pinned_memory(pinned));
-  block.received = at::empty({size}, first.options().device(device_));
+  // The host's side of a transfer is pinned: the GPU then reads or writes it by itself.
+  block.sent = at::empty({size}, first.options().pinned_memory(first.is_cpu() && device_.is_cuda()));
+  block.received =
+      at::empty({size}, first.options().device(device_).pinned_memory(first.is_cuda() && device_.is_cpu()));
   for (size_t i = 0; i < block.entries.size(); ++i) {
     Entry& entry = entries_[block.entries[i]];
     const at::Tensor& value = entry.variable->value();
@@ -74,6 +75,7 @@ void FlatCache::refresh(Block& block) {
     (all ? entry.staged : entry.copied).copy_(entry.variable->value());
     entry.version = entry.variable->version();
   }
+  // Blocking, so that the next step may write to `sent`: a replica that sits idle reads `received` at no set time.
   if (all) block.received.copy_(block.sent);
   transfers_ += all ? 1 : stale;
 }

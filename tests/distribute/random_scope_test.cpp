@@ -143,3 +143,29 @@ TEST_CASE("operations inside a scope are differentiable", "[random]") {
   y.sum().backward();
   CHECK(at::equal(x.grad(), y.detach()));
 }
+
+TEST_CASE("native_dropout inside a scope keeps about 1 - p, scales it, and gives its mask", "[random]") {
+  const RandomScope scope(1);
+  const at::Tensor x = at::full({1000}, 3.0).requires_grad_();
+  const auto [kept, mask] = at::native_dropout(x, 0.25, true);
+  kept.sum().backward();
+  CHECK(at::allclose(kept, mask * 4.0));
+  CHECK(at::allclose(x.grad(), mask * (4.0 / 3)));
+  CHECK(mask.count_nonzero().item<int64_t>() > 650);
+  CHECK(mask.count_nonzero().item<int64_t>() < 850);
+  CHECK(at::equal(std::get<0>(at::native_dropout(x, 0.25, false)), x));
+}
+
+TEST_CASE("attention inside a scope is what it is outside, but for what drops out", "[random]") {
+  const at::Tensor q = at::sin(at::arange(64.0)).view({1, 2, 8, 4});
+  const at::Tensor v = at::cos(at::arange(64.0)).view({1, 2, 8, 4});
+  const at::Tensor mask = at::ones({8, 8}, at::kBool).tril();
+  const at::Tensor expected = at::scaled_dot_product_attention(q, q, v, mask);
+  const at::Tensor causal = at::scaled_dot_product_attention(q, q, v, {}, 0, true);
+  const RandomScope scope(1);
+  constexpr double kNever = 1e-12;  // so small that nothing drops out
+  CHECK(at::allclose(at::scaled_dot_product_attention(q, q, v, mask), expected));
+  CHECK(at::allclose(at::scaled_dot_product_attention(q, q, v, mask, kNever), expected));
+  CHECK(at::allclose(at::scaled_dot_product_attention(q, q, v, {}, kNever, true), causal));
+  CHECK_FALSE(at::allclose(at::scaled_dot_product_attention(q, q, v, mask, 0.5), expected));
+}

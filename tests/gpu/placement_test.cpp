@@ -79,6 +79,21 @@ TEST_CASE("Towers on a GPU and on the CPU: loss, metrics and predictions come to
   }
 }
 
+TEST_CASE("A tower's GPU is the current one in its thread: \"cuda\" means it", "[gpu]") {
+  NEEDS_GPUS(2);
+  std::mutex mutex;
+  std::set<std::pair<std::string, std::string>> seen;
+  const ModelFn model = [&](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+    const std::string made_on = at::zeros({1}, at::kCUDA).device().str();
+    const std::lock_guard lock(mutex);
+    seen.emplace(ctx.device().str(), made_on);
+    return classifier(features, labels, mode, ctx);
+  };
+  Estimator estimator(replicate_model_fn(model, {.devices = {"cuda:0", "cuda:1"}}), RunConfig{.model_dir = ""});
+  estimator.train(classifier_input(), {.steps = 1});
+  CHECK(seen == std::set<std::pair<std::string, std::string>>{{"cuda:0", "cuda:0"}, {"cuda:1", "cuda:1"}});
+}
+
 TEST_CASE("No devices named: all GPUs are taken", "[gpu]") {
   NEEDS_GPUS(1);
   Sightings seen;
@@ -105,6 +120,24 @@ TEST_CASE("Predictions of a GPU model come in the order of the input", "[gpu]") 
   const at::Tensor x = torch::linspace(-1, 1, 48).reshape({3, 16});
   const at::Tensor expected = on_cpu.predict({{"x", x}})["logits"];
   CHECK(torch::allclose(on_gpu.predict({{"x", x}})["logits"].cpu(), expected, 1e-4, 1e-5));
+}
+
+TEST_CASE("Two towers, on one GPU or beside the CPU, predict and evaluate as one device", "[gpu]") {
+  NEEDS_GPUS(1);
+  const TemporaryDirectory folder;
+  Estimator one = train_classifier({"cpu:0"}, folder.file("model"), 5);
+  const at::Tensor x = torch::linspace(-1, 1, 80).reshape({5, 16});
+  const InputFn input = [] { return classifier_input()().take(4); };
+  const EvalResult expected = one.evaluate(input);
+  for (const char* second : {"cuda:0", "cpu:0"}) {
+    INFO(second);
+    Estimator two(replicate_model_fn(classifier, {.devices = {"cuda:0", second}}),
+                  RunConfig{.model_dir = folder.file("model")});
+    CHECK(torch::allclose(two.predict({{"x", x}})["logits"].cpu(), one.predict({{"x", x}})["logits"], 1e-4, 1e-5));
+    const EvalResult result = two.evaluate(input);
+    CHECK(result.loss() == Approx(expected.loss()).epsilon(1e-3));
+    CHECK(result["accuracy"] == Approx(expected["accuracy"]).margin(1.0 / 96));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,135 @@
+#include "optimizers/internal/reduce_flat.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "distribute/internal/nccl_reduce.h"
+
+namespace belfry::internal {
+namespace {
+
+// Elements a place is rounded up to, so that every tensor begins at a multiple of 64 bytes and more.
+constexpr int64_t kAlignment = 64;
+
+using Group = std::vector<Target*>;  // variables of one dtype and device
+
+std::vector<Group> groups_of(const std::vector<Target*>& targets) {
+  std::vector<Group> groups;
+  for (Target* target : targets) {
+    const at::Tensor& value = target->variable->value();
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) {
+      const at::Tensor& first = known[0]->variable->value();
+      return first.scalar_type() == value.scalar_type() && first.device() == value.device();
+    });
+    group == groups.end() ? groups.push_back({target}) : group->push_back(target);
+  }
+  return groups;
+}
+
+int64_t room_for(const Group& group) {
+  int64_t size = 0;
+  for (const Target* target : group) {
+    size += (target->variable->value().numel() + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return size;
+}
+
+// The places of the group's variables in `flat`, each in its variable's layout.
+std::vector<at::Tensor> places_in(const at::Tensor& flat, const Group& group) {
+  std::vector<at::Tensor> places;
+  int64_t offset = 0;
+  for (const Target* target : group) {
+    const at::Tensor& value = target->variable->value();
+    places.push_back(flat.as_strided(value.sizes(), value.strides(), offset));
+    offset += (value.numel() + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return places;
+}
+
+at::Tensor pack(const Group& group, size_t tower) {
+  std::vector<at::Tensor> gradients;
+  for (Target* target : group) gradients.push_back(std::move(target->gradients[tower]));
+  const at::ScalarType dtype = group[0]->variable->value().scalar_type();
+  const at::Tensor flat = at::empty({room_for(group)}, gradients[0].options().dtype(dtype));
+  std::vector<at::Tensor> places = places_in(flat, group);
+  at::_foreach_copy_(places, gradients);
+  return flat;
+}
+
+void reduce_group(const Group& group, const SumParts& sum) {
+  std::vector<at::Tensor> parts;
+  for (size_t tower = 0; tower < group[0]->gradients.size(); ++tower) parts.push_back(pack(group, tower));
+  const at::Tensor& value = group[0]->variable->value();
+  const auto there =
+      std::find_if(parts.begin(), parts.end(), [&](const at::Tensor& part) { return part.device() == value.device(); });
+  const size_t root = there == parts.end() ? 0 : static_cast<size_t>(there - parts.begin());
+  sum(parts, root);
+  at::Tensor total = parts[root];
+  if (there == parts.end()) {
+    // Pinned memory of LibTorch's cache: fresh in each step, for whoever keeps a gradient.
+    total = at::empty(total.sizes(), value.options().pinned_memory(value.is_cpu()));
+    total.copy_(parts[root]);
+  }
+  const std::vector<at::Tensor> places = places_in(total, group);
+  for (size_t i = 0; i < group.size(); ++i) group[i]->gradients = {places[i]};
+}
+
+bool has_gpu(const Target& target) {
+  return std::any_of(target.gradients.begin(), target.gradients.end(), [](const at::Tensor& g) { return g.is_cuda(); });
+}
+
+bool is_dense_float(const at::Tensor& gradient) {
+  const at::ScalarType dtype = gradient.scalar_type();
+  return gradient.layout() == at::kStrided &&
+         (dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf || dtype == at::kBFloat16);
+}
+
+bool on_different_gpus(const std::vector<at::Tensor>& gradients) {
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].is_cuda()) return false;
+    for (size_t k = 0; k < i; ++k) {
+      if (gradients[k].device() == gradients[i].device()) return false;
+    }
+  }
+  return true;
+}
+
+// In how the log goes on: "... are added up one by one in tower order: <this>".
+const char* why_not_nccl(const Target& target, size_t towers) {
+  if (!on_different_gpus(target.gradients)) return "not every tower has a GPU of its own";
+  if (target.gradients.size() < towers) return "not every tower has one";
+  if (!std::all_of(target.gradients.begin(), target.gradients.end(), is_dense_float))
+    return "they are not dense floats";
+  return has_nccl() ? nullptr : "this Belfry was built without NCCL";
+}
+
+}  // namespace
+
+void reduce_flat(const std::vector<Target*>& targets, const SumParts& sum) {
+  const at::NoGradGuard no_grad;
+  for (const Group& group : groups_of(targets)) reduce_group(group, sum);
+}
+
+std::string reduce_over_gpus(std::vector<Target>& targets, size_t towers) {
+  std::vector<Target*> reducible;
+  std::string others;
+  size_t left = 0;
+  for (Target& target : targets) {
+    if (target.gradients.size() < 2 || !has_gpu(target)) continue;
+    if (const char* why = why_not_nccl(target, towers)) {
+      ++left;
+      if (others.empty()) others = concat(" (", target.variable->name(), ": ", why, ")");
+    } else {
+      reducible.push_back(&target);
+    }
+  }
+  if (reducible.empty() && left == 0) return "";
+  const size_t by_nccl = reducible.size();
+  if (by_nccl > 0) reduce_flat(reducible, nccl_reduce);
+  return concat("gradients of ", towers, " towers: those of ", by_nccl, " variables are added up by NCCL, of ", left,
+                " one by one in tower order", others);
+}
+
+}  // namespace belfry::internal
