@@ -46,7 +46,7 @@ at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::T
 }  // namespace
 
 void register_dropout() {
-  auto* kernels = new torch::Library(torch::Library::IMPL, "aten", kReplicaKey, __FILE__, __LINE__);
+  static auto* kernels = new torch::Library(torch::Library::IMPL, "aten", kReplicaKey, __FILE__, __LINE__);
   kernels->impl("native_dropout", torch::CppFunction::makeFromUnboxedFunction(&native_dropout));
   kernels->impl("scaled_dot_product_attention", torch::CppFunction::makeFromUnboxedFunction(&attention));
 }
