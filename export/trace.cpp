@@ -155,6 +155,7 @@ Call trace_once(const TraceRequest& request, jit::Module& module, int64_t rows, 
   written_features.check();
   written_variables.check();
   jit::EliminateDeadCode(call.traced.graph);
+  internal::refuse_unset_memory(call.traced.graph, attribute_names(request.variables));
   return call;
 }
 

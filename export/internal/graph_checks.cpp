@@ -1,5 +1,7 @@
 #include "export/internal/graph_checks.h"
 
+#include <torch/csrc/jit/ir/alias_analysis.h>
+
 #include <functional>
 #include <string_view>
 
@@ -73,6 +75,19 @@ void refuse_training_and_random(jit::Graph& graph, const VariableNames& variable
     fail(ErrorKind::kFailedPrecondition,
          "export: the model draws random numbers in PREDICT, which no export can repeat: ", random);
   }
+}
+
+void refuse_unset_memory(const std::shared_ptr<jit::Graph>& graph, const VariableNames& variables) {
+  const jit::AliasDb aliases(graph);
+  std::string unset;
+  for_each_node(graph->block(), [&](jit::Node* node) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (!schema || !schema->name().starts_with("aten::empty") || !node->hasUses()) return;
+    if (!aliases.hasWriters(node->output())) append(unset, node_text(node, variables));
+  });
+  if (unset.empty()) return;
+  fail(ErrorKind::kUnimplemented, "export: a tensor is made and never filled, as far as a trace sees: ", unset,
+       ". at::tensor fills its memory past the trace: use torch::tensor, or make the tensor outside of the model_fn");
 }
 
 std::vector<std::string> list_writes(jit::Graph& graph, const VariableNames& variables) {

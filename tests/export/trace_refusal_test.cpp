@@ -39,6 +39,15 @@ TEST_CASE("Tensors made from host data are refused", "[export][refusal]") {
   CHECK_FAILS(trace_of(host_data), ErrorKind::kUnimplemented, "constant tensor [3] with 3 rows is [5]");
 }
 
+TEST_CASE("Memory that is filled past the trace is refused with what to use", "[export][refusal]") {
+  const auto past_the_trace = [](const at::Tensor& x) { return x * at::tensor({1.0F, 2.0F}).sum(); };
+  CHECK_FAILS(trace_of(past_the_trace), ErrorKind::kUnimplemented, "use torch::tensor");
+  const auto constant = [](const at::Tensor& x) { return x * torch::tensor({1.0F, 2.0F}).sum(); };
+  CHECK_NOTHROW(trace_of(constant));
+  const auto filled = [](const at::Tensor& x) { return x * at::empty({2}).fill_(3).sum(); };
+  CHECK_NOTHROW(trace_of(filled));
+}
+
 TEST_CASE("Branches on data and loops over rows are refused", "[export][refusal]") {
   int calls = 0;
   const auto branch = [&calls](const at::Tensor& x) { return x.sum().item<float>() > 0 && calls++ ? x * 2 : x + 3; };
