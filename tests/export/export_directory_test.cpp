@@ -144,8 +144,9 @@ TEST_CASE("Extra assets are copied below assets.extra", "[export][E72]") {
   const std::string large(3000000, 'x');
   write_file_atomically(files, folder.file("warmup"), large);
   write_file_atomically(files, folder.file("empty"), "");
+  Clock clock;
   const auto options =
-      Clock().options({{"tf_serving_warmup_requests", folder.file("warmup")}, {"deep/er/empty", folder.file("empty")}});
+      clock.options({{"tf_serving_warmup_requests", folder.file("warmup")}, {"deep/er/empty", folder.file("empty")}});
   const std::string path = export_to_directory(folder.file("exports"), files, writer(files), options);
   CHECK(read_file(files, path + "/assets.extra/tf_serving_warmup_requests") == large);
   CHECK(read_file(files, path + "/assets.extra/deep/er/empty").empty());
