@@ -185,6 +185,12 @@ RestoreDifference VariableStore::restore_difference() const {
   return difference;
 }
 
+std::vector<std::string> VariableStore::missing_after(size_t known) const {
+  const std::lock_guard lock(state_->mutex);
+  const std::vector<std::string>& missing = state_->missing;
+  return {missing.begin() + static_cast<std::ptrdiff_t>(std::min(known, missing.size())), missing.end()};
+}
+
 bool VariableStore::was_restored(const std::string& name) const {
   const std::lock_guard lock(state_->mutex);
   return state_->restored.contains(name);

@@ -62,6 +62,8 @@ class VariableStore {
   void restore(const TensorDict& values, const std::string& source);
   // Since the last restore(); nothing is missing before one.
   RestoreDifference restore_difference() const;
+  // Of those missing, in the order in which they were asked for, all but the first `known`; cheap when there are none.
+  std::vector<std::string> missing_after(size_t known) const;
   // Whether a value of that name came with the last restore().
   bool was_restored(const std::string& name) const;
   // Whether one whose name begins so did.

@@ -83,8 +83,7 @@ void UpdateCommitter::prepare(const TrainOp& train_op, const StepFacts& facts) {
     if (optimizer.accumulation().steps > 1) {
       prepare_to_gather(*update, prepared, facts);
     } else {
-      for (Target& target : prepared.targets) internal::settle_layout(target, optimizer.rule());
-      prepared.plan = &plans_->plan_for(optimizer, prepared.targets);
+      prepared.plan = &plan_for(optimizer, prepared.targets);
     }
     prepared_.push_back(std::move(prepared));
   }
@@ -95,6 +94,11 @@ void UpdateCommitter::reduce_on_gpus(std::vector<Target>& targets, size_t towers
   if (!way.empty() && !std::exchange(told_of_gpus_, true)) log_info(way);
 }
 
+internal::UpdatePlan& UpdateCommitter::plan_for(const Optimizer& optimizer, std::vector<Target>& targets) {
+  for (Target& target : targets) internal::settle_layout(target, optimizer.rule());
+  return plans_->plan_for(optimizer, targets);
+}
+
 void UpdateCommitter::prepare_to_gather(const PendingUpdate& update, Prepared& prepared, const StepFacts& facts) {
   const Optimizer& optimizer = update.optimizer();
   if (!prepared.first_of_name) {
@@ -102,9 +106,8 @@ void UpdateCommitter::prepare_to_gather(const PendingUpdate& update, Prepared& p
          " and another optimizer of that name both accumulate gradients in one step: give one a .name of its own");
   }
   auto& accumulator = accumulators_[optimizer.name()];
-  if (!accumulator) accumulator = std::make_unique<internal::Accumulator>(store_, *plans_, optimizer.name());
+  if (!accumulator) accumulator = std::make_unique<internal::Accumulator>(store_, *plans_, optimizer);
   accumulator->prepare(optimizer, std::move(prepared.targets), facts.rows, facts.ends_input);
-  for (const Variable* variable : accumulator->variables()) internal::slots_of(optimizer, *variable, store_);
   prepared.accumulator = accumulator.get();
 }
 
@@ -113,8 +116,7 @@ bool UpdateCommitter::gather(const Optimizer& optimizer, Prepared& prepared, Rep
   prepared.accumulator->add(replicas, active);
   if (!prepared.accumulator->completes()) return false;
   prepared.targets = prepared.accumulator->take();
-  for (Target& target : prepared.targets) internal::settle_layout(target, optimizer.rule());
-  prepared.plan = &plans_->plan_for(optimizer, prepared.targets);
+  prepared.plan = &plan_for(optimizer, prepared.targets);
   return true;
 }
 

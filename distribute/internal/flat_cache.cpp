@@ -4,14 +4,13 @@
 
 #include <algorithm>
 
+#include "distribute/internal/flat_layout.h"
+
 namespace belfry::internal {
 namespace {
 
 // A number no variable has: it was never copied.
 constexpr uint64_t kNever = ~uint64_t{0};
-
-// Elements a place is rounded up to, so that every tensor begins at a multiple of 64 bytes and more.
-constexpr int64_t kAlignment = 64;
 
 }  // namespace
 
@@ -26,31 +25,21 @@ void FlatCache::clear() {
   laid_out_ = true;
 }
 
-FlatCache::Block& FlatCache::block_of(const at::Tensor& value) {
-  for (Block& block : blocks_) {
-    const at::Tensor& first = entries_[block.entries[0]].variable->value();
-    if (first.scalar_type() == value.scalar_type() && first.device() == value.device()) return block;
-  }
-  return blocks_.emplace_back();
-}
-
 void FlatCache::lay_out(Block& block) {
-  int64_t size = 0;
-  std::vector<int64_t> offsets;
-  for (const size_t index : block.entries) {
-    offsets.push_back(size);
-    size += (entries_[index].variable->value().numel() + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  const at::Tensor& first = entries_[block.entries[0]].variable->value();
+  std::vector<at::Tensor> values;
+  for (const size_t index : block.entries) values.push_back(entries_[index].variable->value());
+  const FlatLayout layout(values);
+  const at::Tensor& first = values[0];
   // The host's side of a transfer is pinned: the GPU then reads or writes it by itself.
-  block.sent = at::empty({size}, first.options().pinned_memory(first.is_cpu() && device_.is_cuda()));
+  block.sent = at::empty({layout.size()}, first.options().pinned_memory(first.is_cpu() && device_.is_cuda()));
   block.received =
-      at::empty({size}, first.options().device(device_).pinned_memory(first.is_cuda() && device_.is_cpu()));
+      at::empty({layout.size()}, first.options().device(device_).pinned_memory(first.is_cuda() && device_.is_cpu()));
+  const std::vector<at::Tensor> staged = layout.places_in(block.sent);
+  const std::vector<at::Tensor> copied = layout.places_in(block.received);
   for (size_t i = 0; i < block.entries.size(); ++i) {
     Entry& entry = entries_[block.entries[i]];
-    const at::Tensor& value = entry.variable->value();
-    entry.staged = block.sent.as_strided(value.sizes(), value.strides(), offsets[i]);
-    entry.copied = block.received.as_strided(value.sizes(), value.strides(), offsets[i]);
+    entry.staged = staged[i];
+    entry.copied = copied[i];
     entry.version = kNever;
     entry.tensor.set_data(entry.copied);
   }
@@ -59,8 +48,12 @@ void FlatCache::lay_out(Block& block) {
 void FlatCache::rebuild() {
   const at::NoGradGuard no_grad;
   blocks_.clear();
-  for (size_t i = 0; i < entries_.size(); ++i) block_of(entries_[i].variable->value()).entries.push_back(i);
-  for (Block& block : blocks_) lay_out(block);
+  std::vector<at::Tensor> values;
+  for (const Entry& entry : entries_) values.push_back(entry.variable->value());
+  for (std::vector<size_t>& group : groups_of_one_place(values)) {
+    blocks_.emplace_back().entries = std::move(group);
+    lay_out(blocks_.back());
+  }
   laid_out_ = true;
 }
 

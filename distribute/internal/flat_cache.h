@@ -41,7 +41,6 @@ class FlatCache {
   };
 
   void rebuild();
-  Block& block_of(const at::Tensor& value);
   void lay_out(Block& block);
   void refresh(Block& block);
 

@@ -147,10 +147,9 @@ EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& feat
 // What only a later batch asks for and the checkpoint lacks: untrained values would otherwise pass for the model's.
 void Session::warn_of_late_parts() {
   if (restored_from_.empty()) return;
-  const std::vector<std::string> missing = store_.restore_difference().missing;
-  if (missing.size() == missing_known_) return;
-  const std::vector<std::string> late(missing.begin() + static_cast<std::ptrdiff_t>(missing_known_), missing.end());
-  missing_known_ = missing.size();
+  const std::vector<std::string> late = store_.missing_after(missing_known_);
+  if (late.empty()) return;
+  missing_known_ += late.size();
   log_warning("checkpoint ", restored_from_, " lacks ", listed(late),
               ", which a batch asks for: initial values are taken");
 }
@@ -174,7 +173,7 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
     if (mode != ModeKeys::kTrain) {
       const bool first = !restore_checked_;
       check_restored(mode, exporting);
-      if (first) missing_known_ = store_.restore_difference().missing.size();
+      if (first) missing_known_ = store_.missing_after(0).size();
       warn_of_late_parts();
     }
   } catch (...) {

@@ -18,28 +18,28 @@ int64_t rows_in(const at::Tensor& value) { return value.dim() > 0 ? value.size(0
 
 }  // namespace
 
-Accumulator::Accumulator(VariableStore& store, PlanCache& plans, const std::string& name)
+Accumulator::Accumulator(VariableStore& store, PlanCache& plans, const Optimizer& optimizer)
     : store_(store),
       plans_(plans),
-      scope_("belfry/training/" + name + "/"),
-      adder_(std::make_shared<AddRule>(), LearningRate(1.0), name + "/accumulated"),
+      scope_("belfry/training/" + optimizer.name() + "/"),
+      adder_(std::make_shared<AddRule>(), LearningRate(1.0), optimizer.name() + "/accumulated"),
       steps_(store.get_or_create(scope_ + "accumulated_steps", VariableKind::kState,
                                  [] { return at::zeros({}, at::kLong); })),
       rows_(store.get_or_create(scope_ + "accumulated_rows", VariableKind::kState,
                                 [] { return at::zeros({}, at::kDouble); })) {
-  take_over_restored();
+  take_over_restored(optimizer);
 }
 
 // A checkpoint may hold sums of variables that no step of this process has asked for yet.
-void Accumulator::take_over_restored() {
+void Accumulator::take_over_restored(const Optimizer& optimizer) {
   const std::string prefix = scope_ + "accumulated/";
   for (const std::string& name : store_.waiting_names(prefix)) {
     const std::string variable = name.substr(prefix.size());
-    if (Variable* found = store_.find_or_take(variable, VariableKind::kParameter)) sum_of(*found);
+    if (Variable* found = store_.find_or_take(variable, VariableKind::kParameter)) sum_of(*found, optimizer);
   }
 }
 
-Accumulator::Sum& Accumulator::sum_of(Variable& variable) {
+Accumulator::Sum& Accumulator::sum_of(Variable& variable, const Optimizer& optimizer) {
   const auto found = sums_.find(variable.name());
   if (found != sums_.end()) return found->second;
   const at::Tensor& value = variable.value();
@@ -48,6 +48,8 @@ Accumulator::Sum& Accumulator::sum_of(Variable& variable) {
   Variable& touched = store_.get_or_create(scope_ + "touched/" + variable.name(), VariableKind::kSlot, [&] {
     return at::zeros({rows_in(value)}, value.options().dtype(at::kBool));
   });
+  // Now, while a failure changes nothing: only the last step of a window uses them.
+  slots_of(optimizer, variable, store_);
   return sums_.try_emplace(variable.name(), Sum{&variable, &gathered, &touched}).first->second;
 }
 
@@ -56,7 +58,7 @@ void Accumulator::prepare(const Optimizer& optimizer, std::vector<Target> target
   added_.clear();
   for (Target& target : targets_) {
     settle_layout(target, adder_.rule());
-    const Sum& sum = sum_of(*target.variable);
+    const Sum& sum = sum_of(*target.variable, optimizer);
     added_.push_back(&sum);
     target.variable = sum.gathered;
   }
@@ -65,12 +67,6 @@ void Accumulator::prepare(const Optimizer& optimizer, std::vector<Target> target
   sums_up_ = wanted.kind == AccumulationKind::kSum;
   step_rows_ = static_cast<double>(rows);
   completes_ = ends_input || steps_.value().item<int64_t>() + 1 >= wanted.steps;
-}
-
-std::vector<Variable*> Accumulator::variables() const {
-  std::vector<Variable*> variables;
-  for (const auto& [name, sum] : sums_) variables.push_back(sum.variable);
-  return variables;
 }
 
 void Accumulator::add(ReplicaGroup* replicas, int active) {

@@ -18,14 +18,12 @@ namespace belfry::internal {
 // belfry/training/NAME/accumulated_steps and accumulated_rows.
 class Accumulator {
  public:
-  Accumulator(VariableStore& store, PlanCache& plans, const std::string& name);
+  Accumulator(VariableStore& store, PlanCache& plans, const Optimizer& optimizer);
 
-  // The gradients of the step at hand. Makes what is missing; gathers nothing yet.
+  // The gradients of the step at hand. Makes what is missing, the variables' slots among it; gathers nothing yet.
   void prepare(const Optimizer& optimizer, std::vector<Target> targets, int64_t rows, bool ends_input);
   // Whether the step at hand is the last of its window.
   bool completes() const { return completes_; }
-  // Every variable that has had a gradient, the step at hand included.
-  std::vector<Variable*> variables() const;
 
   // Gathers them.
   void add(ReplicaGroup* replicas, int active);
@@ -40,8 +38,8 @@ class Accumulator {
     Variable* touched;
   };
 
-  Sum& sum_of(Variable& variable);
-  void take_over_restored();
+  Sum& sum_of(Variable& variable, const Optimizer& optimizer);
+  void take_over_restored(const Optimizer& optimizer);
   Target average(const Sum& sum) const;
 
   VariableStore& store_;

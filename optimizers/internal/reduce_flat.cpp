@@ -5,63 +5,33 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "distribute/internal/flat_layout.h"
 #include "distribute/internal/nccl_reduce.h"
 
 namespace belfry::internal {
 namespace {
 
-// Elements a place is rounded up to, so that every tensor begins at a multiple of 64 bytes and more.
-constexpr int64_t kAlignment = 64;
-
 using Group = std::vector<Target*>;  // variables of one dtype and device
 
-std::vector<Group> groups_of(const std::vector<Target*>& targets) {
-  std::vector<Group> groups;
-  for (Target* target : targets) {
-    const at::Tensor& value = target->variable->value();
-    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) {
-      const at::Tensor& first = known[0]->variable->value();
-      return first.scalar_type() == value.scalar_type() && first.device() == value.device();
-    });
-    group == groups.end() ? groups.push_back({target}) : group->push_back(target);
-  }
-  return groups;
-}
-
-int64_t room_for(const Group& group) {
-  int64_t size = 0;
-  for (const Target* target : group) {
-    size += (target->variable->value().numel() + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  return size;
-}
-
-// The places of the group's variables in `flat`, each in its variable's layout.
-std::vector<at::Tensor> places_in(const at::Tensor& flat, const Group& group) {
-  std::vector<at::Tensor> places;
-  int64_t offset = 0;
-  for (const Target* target : group) {
-    const at::Tensor& value = target->variable->value();
-    places.push_back(flat.as_strided(value.sizes(), value.strides(), offset));
-    offset += (value.numel() + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  return places;
-}
-
-at::Tensor pack(const Group& group, size_t tower) {
+at::Tensor pack(const Group& group, size_t tower, const FlatLayout& layout) {
   std::vector<at::Tensor> gradients;
   for (Target* target : group) gradients.push_back(std::move(target->gradients[tower]));
   const at::ScalarType dtype = group[0]->variable->value().scalar_type();
-  const at::Tensor flat = at::empty({room_for(group)}, gradients[0].options().dtype(dtype));
-  std::vector<at::Tensor> places = places_in(flat, group);
+  const at::Tensor flat = at::empty({layout.size()}, gradients[0].options().dtype(dtype));
+  std::vector<at::Tensor> places = layout.places_in(flat);
   at::_foreach_copy_(places, gradients);
   return flat;
 }
 
 void reduce_group(const Group& group, const SumParts& sum) {
+  std::vector<at::Tensor> values;
+  for (const Target* target : group) values.push_back(target->variable->value());
+  const FlatLayout layout(values);
+  const at::Tensor& value = values[0];
   std::vector<at::Tensor> parts;
-  for (size_t tower = 0; tower < group[0]->gradients.size(); ++tower) parts.push_back(pack(group, tower));
-  const at::Tensor& value = group[0]->variable->value();
+  for (size_t tower = 0, towers = group[0]->gradients.size(); tower < towers; ++tower) {
+    parts.push_back(pack(group, tower, layout));
+  }
   const auto there =
       std::find_if(parts.begin(), parts.end(), [&](const at::Tensor& part) { return part.device() == value.device(); });
   const size_t root = there == parts.end() ? 0 : static_cast<size_t>(there - parts.begin());
@@ -72,7 +42,7 @@ void reduce_group(const Group& group, const SumParts& sum) {
     total = at::empty(total.sizes(), value.options().pinned_memory(value.is_cpu()));
     total.copy_(parts[root]);
   }
-  const std::vector<at::Tensor> places = places_in(total, group);
+  const std::vector<at::Tensor> places = layout.places_in(total);
   for (size_t i = 0; i < group.size(); ++i) group[i]->gradients = {places[i]};
 }
 
@@ -109,7 +79,13 @@ const char* why_not_nccl(const Target& target, size_t towers) {
 
 void reduce_flat(const std::vector<Target*>& targets, const SumParts& sum) {
   const at::NoGradGuard no_grad;
-  for (const Group& group : groups_of(targets)) reduce_group(group, sum);
+  std::vector<at::Tensor> values;
+  for (const Target* target : targets) values.push_back(target->variable->value());
+  for (const std::vector<size_t>& positions : groups_of_one_place(values)) {
+    Group group;
+    for (const size_t position : positions) group.push_back(targets[position]);
+    reduce_group(group, sum);
+  }
 }
 
 std::string reduce_over_gpus(std::vector<Target>& targets, size_t towers) {

@@ -95,6 +95,9 @@ TEST_CASE("a restored value waits until its variable is asked for", "[store]") {
   CHECK(store.get_or_create("later", VariableKind::kSlot, at::zeros({3})).value().sum().item<float>() == 21);
   store.get_or_create("fresh", VariableKind::kSlot, at::zeros({3}));
   CHECK(store.restore_difference().missing == std::vector<std::string>{"global_step", "fresh"});
+  CHECK(store.missing_after(1) == std::vector<std::string>{"fresh"});
+  CHECK(store.missing_after(2).empty());
+  CHECK(store.missing_after(9).empty());
   CHECK(store.restore_difference().unused == std::vector<std::string>{"never"});
 }
 
