@@ -27,7 +27,8 @@ enum class VariablePlacement {
 // beside gradients: buffers and queued assignments. Used by the session's thread, while no replica runs.
 class ReplicaSet {
  public:
-  explicit ReplicaSet(VariableStore& store);
+  // `noun` is what messages call a replica.
+  explicit ReplicaSet(VariableStore& store, std::string noun = "tower");
   ~ReplicaSet();
   ReplicaSet(const ReplicaSet&) = delete;
   ReplicaSet& operator=(const ReplicaSet&) = delete;
@@ -70,6 +71,7 @@ class ReplicaSet {
   void note_versions(const Replica& replica);
 
   VariableStore& store_;
+  const std::string noun_;
   std::vector<std::unique_ptr<Replica>> replicas_;
   std::vector<std::optional<c10::Stream>> streams_;  // of each replica, once they have run at once
   // Of each replica's buffers, when their values were last those of the variables: the tensors' version counters.

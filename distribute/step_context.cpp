@@ -94,6 +94,29 @@ std::vector<at::Tensor> StepContext::gather_towers(const std::string& what, cons
   return values;
 }
 
+std::vector<std::shared_ptr<const void>> StepContext::exchange(const std::string& what,
+                                                               std::shared_ptr<const void> value,
+                                                               std::optional<double> timeout_seconds) {
+  return options_.rendezvous->exchange(tower_index(), what, std::move(value), timeout_seconds);
+}
+
+std::vector<std::vector<at::Tensor>> StepContext::gather_lists(const std::string& what, std::vector<at::Tensor> values,
+                                                               std::optional<double> timeout_seconds) {
+  using List = std::vector<at::Tensor>;
+  if (!values.empty()) internal::publish(device());
+  std::vector<List> all;
+  for (const auto& theirs : exchange(what, std::make_shared<const List>(std::move(values)), timeout_seconds)) {
+    all.push_back(*static_cast<const List*>(theirs.get()));
+    for (const at::Tensor& tensor : all.back()) internal::take_over(tensor);
+  }
+  return all;
+}
+
+void StepContext::record(std::shared_ptr<PendingUpdate> update, MakeStepFinisher finisher) {
+  updates_.push_back(std::move(update));
+  finishers_.insert(finisher);
+}
+
 void StepContext::record_loss(const std::string& what, const at::Tensor& loss, const std::source_location& where) {
   if (!options_.record_losses || loss.numel() != 1) return;
   const std::string label = concat("the loss of ", what, " at ", where.file_name(), ":", where.line());

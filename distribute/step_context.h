@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <source_location>
 #include <string>
@@ -14,6 +15,7 @@
 #include "call_site.h"
 #include "loss_policy.h"
 #include "replica.h"
+#include "step_finisher.h"
 #include "variable_store.h"
 
 namespace belfry {
@@ -81,6 +83,14 @@ class StepContext {
   // The values of all towers, in tower order; not differentiable. Strict, as global_sum.
   std::vector<at::Tensor> gather_towers(const std::string& what, const at::Tensor& value);
 
+  // Lists of tensors, as gather_towers; for several replicas only. kFailedPrecondition, too, when the others do not
+  // come within the timeout.
+  std::vector<std::vector<at::Tensor>> gather_lists(const std::string& what, std::vector<at::Tensor> values,
+                                                    std::optional<double> timeout_seconds);
+  // Rendezvous::exchange for several replicas.
+  std::vector<std::shared_ptr<const void>> exchange(const std::string& what, std::shared_ptr<const void> value,
+                                                    std::optional<double> timeout_seconds);
+
   // Queues variable = value, or variable += delta, to be committed after the step in tower order: a variable must not
   // be written while other towers read it. With several towers every one's delta is added, and the last value stays.
   void assign(const std::string& variable, const at::Tensor& value);
@@ -99,9 +109,11 @@ class StepContext {
   // With a text that tells call and place, the same in all towers.
   const std::vector<std::pair<std::string, double>>& recorded_losses() const { return recorded_losses_; }
 
-  // Optimizers note here what they were asked to do, in the order of the calls.
-  void record(std::shared_ptr<PendingUpdate> update) { updates_.push_back(std::move(update)); }
+  // Optimizers note here what they were asked to do, in the order of the calls, and who is to do it where no Estimator
+  // does.
+  void record(std::shared_ptr<PendingUpdate> update, MakeStepFinisher finisher);
   const std::vector<std::shared_ptr<PendingUpdate>>& updates() const { return updates_; }
+  const std::set<MakeStepFinisher>& finishers() const { return finishers_; }
 
  private:
   CallSite next_occurrence(const std::source_location& where);
@@ -115,6 +127,7 @@ class StepContext {
   std::vector<Assignment> assignments_ = {};
   std::set<const Variable*> combined_ = {};
   std::vector<std::shared_ptr<PendingUpdate>> updates_ = {};
+  std::set<MakeStepFinisher> finishers_ = {};
   std::vector<std::pair<std::string, double>> recorded_losses_ = {};
 };
 
