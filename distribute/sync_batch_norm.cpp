@@ -38,10 +38,12 @@ Statistics statistics_of_all(const at::Tensor& input, StepContext& context, cons
   const double count = static_cast<double>(input.numel()) / static_cast<double>(input.size(1));
   const std::vector<int64_t> dimensions = reduced_dimensions(input);
   const at::Tensor values = input.to(at::promoteTypes(input.scalar_type(), at::kFloat));
-  const auto [variance, mean] = at::var_mean(values, dimensions, /*correction=*/0, /*keepdim=*/false);
-  const at::Tensor own =
-      at::cat({at::full({1}, count, at::kDouble), mean.to(at::kDouble), variance.to(at::kDouble) * count});
   const int64_t channels = input.size(1);
+  at::Tensor own = at::zeros({1 + 2 * channels}, at::kDouble);
+  if (count > 0) {  // of no rows, which a mask may leave, mean and variance would not be numbers
+    const auto [variance, mean] = at::var_mean(values, dimensions, /*correction=*/0, /*keepdim=*/false);
+    own = at::cat({at::full({1}, count, at::kDouble), mean.to(at::kDouble), variance.to(at::kDouble) * count});
+  }
   Statistics all{at::zeros({channels}, at::kDouble), at::zeros({channels}, at::kDouble), 0};
   const std::vector<at::Tensor> replicas = context.gather_towers(what, own);
   for (const at::Tensor& replica : replicas) all.count += replica[0].item<double>();

@@ -36,6 +36,13 @@ std::shared_ptr<ModuleOf<Handle>> pointer_of(const Handle& handle) {
   }
 }
 
+// Asking a module holder whether it can be called without arguments does not compile.
+template <class F>
+concept ModuleFactory = !requires {
+  typename F::ContainedType;
+}
+&&std::invocable<F&>;
+
 template <class T>
 inline constexpr bool kIsState = std::is_convertible_v<T, at::Tensor> || requires(T& t) {
   t->parameters();
@@ -61,7 +68,7 @@ class ModelContext : public StepContext {
   // module holder (Net(64, 10)) or a shared_ptr of a module; so does this. Parameters and buffers become variables
   // below `name`; train or eval mode is set from mode(). See Replica::module for what is an error.
   template <class Make>
-  requires std::invocable<Make&>
+  requires internal::ModuleFactory<std::remove_cvref_t<Make>>
   auto module(const std::string& name, Make&& make) -> std::invoke_result_t<Make&> {
     using Handle = std::invoke_result_t<Make&>;
     using Impl = internal::ModuleOf<Handle>;
@@ -72,8 +79,8 @@ class ModelContext : public StepContext {
   // The same for cheap arguments: ctx.module<Net>("net", 64, 10), with a holder or an Impl type. Arguments may not be
   // modules or tensors, which would be state outside the store, and need ==. kInvalidArgument when they change.
   template <class M, class... Args>
-  requires(!(sizeof...(Args) == 1 && (std::invocable<Args&> && ...))) auto module(const std::string& name,
-                                                                                  Args... args) {
+  requires(!(sizeof...(Args) == 1 && (internal::ModuleFactory<Args> && ...))) auto module(const std::string& name,
+                                                                                          Args... args) {
     static_assert(!(internal::kIsState<Args> || ...),
                   "modules and tensors are not arguments: make them inside the module, or use module(name, factory)");
     static_assert((std::equality_comparable<Args> && ...),

@@ -80,7 +80,7 @@ void UpdateCommitter::prepare(const TrainOp& train_op, const StepFacts& facts) {
         return at::full({}, updates_before(optimizer, prepared.targets), at::kLong);
       });
     }
-    if (optimizer.accumulation().steps > 1) {
+    if (optimizer.accumulation().steps > 1 || (prepared.first_of_name && has_gathered(optimizer))) {
       prepare_to_gather(*update, prepared, facts);
     } else {
       prepared.plan = &plan_for(optimizer, prepared.targets);
@@ -97,6 +97,14 @@ void UpdateCommitter::reduce_on_gpus(std::vector<Target>& targets, size_t towers
 internal::UpdatePlan& UpdateCommitter::plan_for(const Optimizer& optimizer, std::vector<Target>& targets) {
   for (Target& target : targets) internal::settle_layout(target, optimizer.rule());
   return plans_->plan_for(optimizer, targets);
+}
+
+// By an optimizer of that name that accumulated more steps, in this process or before the checkpoint: its window ends
+// with the step at hand, instead of waiting for one that may never come or come much later.
+bool UpdateCommitter::has_gathered(const Optimizer& optimizer) const {
+  const Variable* steps =
+      store_.find_or_take("belfry/training/" + optimizer.name() + "/accumulated_steps", VariableKind::kState);
+  return steps && steps->value().item<int64_t>() > 0;
 }
 
 void UpdateCommitter::prepare_to_gather(const PendingUpdate& update, Prepared& prepared, const StepFacts& facts) {

@@ -49,6 +49,7 @@ class UpdateCommitter {
 
   void reduce_on_gpus(std::vector<internal::Target>& targets, size_t towers);
   int64_t updates_before(const Optimizer& optimizer, const std::vector<internal::Target>& targets) const;
+  bool has_gathered(const Optimizer& optimizer) const;
   void prepare_to_gather(const PendingUpdate& update, Prepared& prepared, const StepFacts& facts);
   internal::UpdatePlan& plan_for(const Optimizer& optimizer, std::vector<internal::Target>& targets);
   bool gather(const Optimizer& optimizer, Prepared& prepared, ReplicaGroup* replicas, int active);

@@ -67,6 +67,7 @@ class ReplicatedModelFn {
     ctx.replicas().use(devices_, options_.variable_placement);
     if (devices_.size() == 1) {
       const at::Device device = devices_[0].device;
+      if (const auto rows = internal::split_rows(features, labels, options_.shared_entries)) ctx.set_rows(*rows);
       return model_fn_(on_device(features, device), on_device(labels, device), mode, ctx);
     }
     const std::vector<internal::TowerBatch> batches = split(features, labels);

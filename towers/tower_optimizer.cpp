@@ -18,7 +18,9 @@ TowerOptimizer::TowerOptimizer(std::function<Optimizer()> make, const TowerOptim
 Optimizer::Parts TowerOptimizer::with(const TowerOptimizerOptions& options, Parts parts) {
   require(options.accumulate_steps >= 1, "TowerOptimizer: accumulate_steps is ", options.accumulate_steps,
           "; 1 or more is wanted");
-  if (options.accumulate_steps > 1) parts.accumulation = {options.accumulate_steps, options.accumulation};
+  if (options.accumulate_steps > 1 || parts.accumulation.steps == 1) {
+    parts.accumulation = {options.accumulate_steps, options.accumulation};
+  }
   return parts;
 }
 

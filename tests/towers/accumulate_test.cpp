@@ -292,5 +292,55 @@ TEST_CASE("accumulate_steps: a resume in the middle of a window ends with the sa
   }
 }
 
+TEST_CASE("accumulate_steps: what was gathered is applied by the next step when accumulation is switched off",
+          "[towers][optimizer][accumulate]") {
+  const auto optimizer = [](int64_t steps) {
+    return TowerOptimizer(Adam({.learning_rate = 0.1}), {.accumulate_steps = steps});
+  };
+  for (const int count : {1, 2}) {
+    CAPTURE(count);
+    const TemporaryDirectory dir;
+    const auto train = [&](int64_t steps, int64_t end) {
+      Estimator(towers(line_model(optimizer(steps)), count), {.model_dir = dir.path(), .save_summary_steps = 0})
+          .train(
+              [] {
+                return Dataset::from_tensors({{"x", inputs()}}, answers()).batch(4);
+              },
+              {.max_steps = end, .continue_input = true});
+    };
+    train(3, 2);
+    train(1, 3);
+    TowerRunner whole(towers(line_model(optimizer(1)), count));
+    whole.train(inputs(), answers());
+    const Estimator after(towers(line_model(optimizer(1)), count), {.model_dir = dir.path()});
+    CHECK(at::allclose(after.get_variable_value("w"), whole.value("w"), 1e-12, 1e-12));
+    CHECK(after.get_variable_value("belfry/training/Adam/iterations").item<int64_t>() == 1);
+    CHECK(after.get_variable_value("belfry/training/Adam/accumulated_steps").item<int64_t>() == 0);
+  }
+}
+
+TEST_CASE("accumulate_steps: a step weighs by its rows, not by those of a shared entry, on one device too",
+          "[towers][optimizer][accumulate]") {
+  const auto model = [](const Features& features, const Labels&, ModeKeys, ModelContext& ctx) {
+    const at::Tensor w = ctx.variable("w", [] { return at::full({3, 1}, 0.5, at::kDouble); });
+    const at::Tensor loss = losses::mean_squared_error(features["y"], features["x"].mm(w), ctx);
+    const TowerOptimizer optimizer(GradientDescent({.learning_rate = 0.1}), {.accumulate_steps = 2});
+    return EstimatorSpec::train(loss, optimizer.minimize(loss, ctx));
+  };
+  std::vector<at::Tensor> values;
+  for (const int count : {1, 2}) {
+    TowerRunner runner(replicate_model_fn(model, {.devices = cpus(count), .shared_entries = {"table"}}));
+    for (const auto& [start, rows] : {std::pair<int64_t, int64_t>{0, 2}, {2, 10}}) {
+      runner.train({{"table", at::ones({50, 2})},
+                    {"x", inputs().narrow(0, start, rows)},
+                    {"y", answers().narrow(0, start, rows)}},
+                   {});
+    }
+    CHECK(runner.number("belfry/training/SGD/accumulated_steps") == 0);
+    values.push_back(runner.value("w").clone());
+  }
+  CHECK(at::allclose(values[0], values[1], 1e-12, 1e-12));
+}
+
 }  // namespace
 }  // namespace belfry

@@ -131,5 +131,28 @@ TEST_CASE("batch_norm = kSync: a tower that leaves one out is an error that name
   CHECK_FAILS(two.train(images(6, 1), {}), ErrorKind::kFailedPrecondition, "batch norm of 1 channels");
 }
 
+TEST_CASE("batch_norm = kSync: a tower of which a mask leaves no row counts as none", "[towers][batch_norm]") {
+  const auto model = [](const Features& features, const Labels&, ModeKeys, ModelContext& ctx) {
+    auto norm = ctx.module<torch::nn::BatchNorm1d>("bn", 16);
+    const at::Tensor c = testing::scalar_variable(ctx, "c", 2);
+    const at::Tensor x = features["x"].view({-1, 16});
+    const at::Tensor kept = (x * c).index({at::arange(x.size(0)) < features["kept"]}).to(at::kFloat);
+    const at::Tensor loss = losses::mean((norm(kept) - 1).pow(3), ctx);
+    return EstimatorSpec::train(loss, TowerOptimizer(GradientDescent({.learning_rate = 0.1})).minimize(loss, ctx));
+  };
+  const auto all_in_first = [](int64_t rows) { return at::arange(rows).lt(4).to(at::kLong) * rows; };
+  TowerRunner one = runner_of(model, 1, TowerBatchNorm::kSync);
+  TowerRunner three = runner_of(model, 3, TowerBatchNorm::kSync);
+  for (int step = 0; step < 3; ++step) {
+    Features features = images(12, step);
+    features.set("kept", all_in_first(12));
+    CHECK(three.train(features, {}) == Approx(one.train(features, {})).epsilon(1e-5));
+  }
+  for (const char* name : {"bn/weight", "bn/bias", "bn/running_mean", "bn/running_var", "c"}) {
+    INFO(name);
+    CHECK(at::allclose(three.value(name), one.value(name), 1e-4, 1e-5));
+  }
+}
+
 }  // namespace
 }  // namespace belfry

@@ -387,7 +387,8 @@ TEST_CASE("towers of the DNN with an embedded category are those of tf.contrib",
 
 TEST_CASE("towers: every model of the reference has a test", "[towers][reference]") {
   const std::vector<std::string> tested{"softmax", "linear", "embedding", "dnn", "dnn_binary", "integration"};
-  for (const Json& reference : testing::reference("towers").at("cases")) {
+  const Json all = testing::reference("towers");
+  for (const Json& reference : all.at("cases")) {
     CHECK_THAT(tested, Catch::VectorContains(reference.at("model").get<std::string>()));
   }
 }

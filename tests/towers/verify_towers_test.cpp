@@ -156,5 +156,46 @@ TEST_CASE("verify_towers_every: settings that cannot be are refused", "[towers][
   CHECK_FAILS(RunConfig{.verify_towers_tolerance = -1}.validate(), ErrorKind::kInvalidArgument, "tolerance is -1");
 }
 
+TEST_CASE("verify_towers_every: what is zero but for rounding is no difference", "[towers][verify]") {
+  // Parts that cancel over the towers, and a bias before batch norm, whose gradient is zero.
+  const auto model = [](const Features& features, const Labels&, ModeKeys, ModelContext& ctx) {
+    const at::Tensor x = features["x"];
+    const at::Tensor bias = ctx.variable("bias", [] { return at::zeros({16}); });
+    const at::Tensor scale = ctx.variable("scale", [] { return at::ones({16}); });
+    const at::Tensor normal = at::batch_norm(x + bias, scale, {}, {}, {}, /*training=*/true, 0.1, 1e-5, false);
+    const at::Tensor loss = losses::compute_weighted_loss((normal - 100 * x.roll(1, 1)).square().mean(1), ctx,
+                                                          {.reduction = LossReduction::kSum}) +
+                            losses::mean(features["advantage"], ctx);
+    return EstimatorSpec::train(loss, TowerOptimizer(GradientDescent({.learning_rate = 1e-6})).minimize(loss, ctx));
+  };
+  const at::Tensor x = at::sin(at::arange(96 * 16, at::kDouble).square()).view({96, 16}).to(at::kFloat);
+  const at::Tensor raw = 1000 * at::sin(at::arange(96, at::kDouble).square()).to(at::kFloat);
+  const TemporaryDirectory dir;
+  Estimator estimator(
+      replicate_model_fn(
+          model, {.loss_reduction = LossReduction::kSum, .devices = cpus(3), .batch_norm = TowerBatchNorm::kSync}),
+      {.model_dir = dir.path(), .verify_towers_every = 1, .save_summary_steps = 0});
+  const auto input = [&] {
+    return Dataset::from_tensors({{"x", x}, {"advantage", raw - raw.mean()}}).batch(96).repeat();
+  };
+  CHECK(estimator.train(input, {.steps = 3}).global_step == 3);
+}
+
+TEST_CASE("verify_towers_every: what is no number in a tower alone is a difference", "[towers][verify]") {
+  // A masked mean of one's own, over a tower without a row of the mask.
+  const auto loss = model_with([](const at::Tensor& e, ModelContext&) {
+    const at::Tensor mask = e.gt(-10).to(e.scalar_type());
+    return (e.square() * mask).sum() / mask.sum();
+  });
+  // A slope of its own that is no number, of a value that is one.
+  const auto slope = model_with([](const at::Tensor& e, ModelContext& ctx) {
+    const at::Tensor own = (e * (ctx.tower_count() > 1 ? 0 : 1)).square().sum().sqrt();
+    return losses::mean(e.square(), ctx) + 0 * own;
+  });
+  const TemporaryDirectory dir;
+  CHECK_FAILS(train(loss, 2, 1, dir), ErrorKind::kFailedPrecondition, "the loss of minimize of SGD");
+  CHECK_FAILS(train(slope, 2, 1, dir), ErrorKind::kFailedPrecondition, "the gradient of variable 'c'");
+}
+
 }  // namespace
 }  // namespace belfry

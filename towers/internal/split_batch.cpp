@@ -81,4 +81,14 @@ std::vector<TowerBatch> split_batch(const Features& features, const Labels& labe
   return batches;
 }
 
+std::optional<int64_t> split_rows(const Features& features, const Labels& labels,
+                                  const std::vector<std::string>& shared_entries) {
+  for (const TensorDict* dict : {&labels, &features}) {
+    for (const auto& [name, value] : *dict) {
+      if (value.dim() > 0 && !is_shared(name, shared_entries)) return value.rows();
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace belfry::internal

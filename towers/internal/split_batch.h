@@ -1,6 +1,8 @@
 // Cuts a batch into the towers' slices.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,5 +27,9 @@ struct SplitOptions {
 // One entry for each tower that gets rows; a batch without rows goes to tower 0. kInvalidArgument when the entries of
 // features and labels differ in rows (both are named with their rows), for a scalar, and for features without an entry.
 std::vector<TowerBatch> split_batch(const Features& features, const Labels& labels, const SplitOptions& options);
+
+// Rows of the first entry that is not shared, labels before features; nothing where there is none but scalars.
+std::optional<int64_t> split_rows(const Features& features, const Labels& labels,
+                                  const std::vector<std::string>& shared_entries);
 
 }  // namespace belfry::internal

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "core/error.h"
@@ -17,35 +18,51 @@ namespace belfry::internal {
 namespace {
 
 constexpr const char* kSpecLoss = "the EstimatorSpec's loss";
+// Numbers below it are compared as if they were as large.
+constexpr double kSmall = 1e-3;
 constexpr const char* kAdvice =
     ". What towers can make exact are losses::, losses::mean for masked means, losses::penalty for regularizers, "
     "ctx.global_sum for what is not linear, and batch_norm = kSync";
 
-std::map<std::string, double> sums_of(const std::vector<const StepContext*>& contexts,
-                                      const std::vector<TowerResult>& towers) {
-  std::map<std::string, double> sums;
+struct Sum {
+  double value = 0;
+  double size = 0;  // of the parts: where they cancel, their rounding is what is left
+
+  void add(double part) {
+    value += part;
+    size += std::abs(part);
+  }
+};
+
+std::map<std::string, Sum> sums_of(const std::vector<const StepContext*>& contexts,
+                                   const std::vector<TowerResult>& towers) {
+  std::map<std::string, Sum> sums;
   for (size_t i = 0; i < contexts.size(); ++i) {
     const double contribution = towers[i].policy.contribution;
-    for (const auto& [label, value] : contexts[i]->recorded_losses()) sums[label] += contribution * value;
-    sums[kSpecLoss] += contribution * towers[i].spec.loss.item<double>();
+    for (const auto& [label, value] : contexts[i]->recorded_losses()) sums[label].add(contribution * value);
+    sums[kSpecLoss].add(contribution * towers[i].spec.loss.item<double>());
   }
   return sums;
 }
 
-bool agrees(double a, double b, double tolerance) {
-  const double largest = std::max(std::abs(a), std::abs(b));
-  return !(std::abs(a - b) > tolerance * std::max(largest, 1e-3));
+// What is no number on one side only differs; on both sides it is not the towers' doing.
+bool agrees(double alone, const Sum& towers, double tolerance) {
+  if (!std::isfinite(alone) || !std::isfinite(towers.value)) {
+    return std::isfinite(alone) == std::isfinite(towers.value);
+  }
+  const double scale = std::max({std::abs(alone), towers.size, kSmall});
+  return std::abs(alone - towers.value) <= tolerance * scale;
 }
 
 // Losses come in the order in which they are made: the first that differs is the cause of others.
-void compare_losses(const LoneStep& alone, const std::map<std::string, double>& towers, double tolerance) {
+void compare_losses(const LoneStep& alone, const std::map<std::string, Sum>& towers, double tolerance) {
   for (const auto& [label, value] : alone.losses) {
     const auto found = towers.find(label);
-    const double sum = found == towers.end() ? 0 : found->second;
+    const Sum sum = found == towers.end() ? Sum() : found->second;
     if (agrees(value, sum, tolerance)) continue;
     const bool made_by_losses = label.find("losses::") != std::string::npos;
-    fail(ErrorKind::kFailedPrecondition, "verify_towers_every: ", label, " is ", value, " on one device and ", sum,
-         " over the towers: ",
+    fail(ErrorKind::kFailedPrecondition, "verify_towers_every: ", label, " is ", value, " on one device and ",
+         sum.value, " over the towers: ",
          made_by_losses ? "what it is given depends on which rows a tower has"
                         : "every loss of losses:: in it agrees, so that it is what is added to them, or done to them",
          kAdvice);
@@ -66,18 +83,40 @@ std::map<const Variable*, at::Tensor> sums_of(const std::vector<GradientsAndVari
   return sums;
 }
 
+double largest_of(const at::Tensor& gradient) {
+  return gradient.numel() == 0 ? 0 : gradient.abs().nan_to_num(0, 0).max().item<double>();
+}
+
+// The largest difference; infinite where one of the two is no number and the other is.
+double difference_of(const at::Tensor& one, const at::Tensor& other) {
+  if (!at::isfinite(one).equal(at::isfinite(other))) return std::numeric_limits<double>::infinity();
+  return largest_of(one - other);
+}
+
+// What rounding may come to is a share of the update's largest gradient: some are zero but for rounding, as those of a
+// bias before batch norm.
+double scale_of(const GradientsAndVariables& alone) {
+  double largest = 0;
+  for (const GradientAndVariable& entry : alone) {
+    if (entry.gradient.defined()) largest = std::max(largest, largest_of(entry.gradient.cpu().to_dense()));
+  }
+  return std::max(kSmall, largest / 100);
+}
+
 void compare_gradients(const GradientsAndVariables& alone, const PendingUpdate& update, double tolerance) {
   const std::map<const Variable*, at::Tensor> sums = sums_of(update.gradients);
+  const double least = scale_of(alone);
   for (const GradientAndVariable& entry : alone) {
     const auto found = sums.find(entry.variable);
     const bool both = entry.gradient.defined() && found != sums.end();
     if (!entry.gradient.defined() && found == sums.end()) continue;
     const at::Tensor one = both ? entry.gradient.cpu().to_dense() : at::Tensor();
-    const double difference = both ? (one - found->second).abs().max().item<double>() : 0;
-    if (both && !(difference > tolerance * std::max(one.abs().max().item<double>(), 1e-3))) continue;
+    const double difference = both ? difference_of(one, found->second) : 0;
+    const double largest = both ? largest_of(one) : 0;
+    if (both && difference <= tolerance * std::max(largest, least)) continue;
     fail(ErrorKind::kFailedPrecondition, "verify_towers_every: the gradient of variable '", entry.variable->name(),
          "' for ", update.description(), " differs between one device and the towers",
-         both ? concat(" by as much as ", difference, " (the largest entry is ", one.abs().max().item<double>(), ")")
+         both ? concat(" by as much as ", difference, " (the largest entry is ", largest, ")")
               : concat(": ", entry.gradient.defined() ? "the towers have" : "one device has", " none"),
          ", though the losses agree", kAdvice);
   }
