@@ -14,21 +14,6 @@ namespace {
 
 const at::Device kCpu(at::kCPU);
 
-// "all_reduce SUM of [*, *]: float [2, 3], float []".
-std::string described(const std::string& call, const std::vector<at::Tensor>& values, const std::string& structure,
-                      bool with_shapes) {
-  std::ostringstream out;
-  out << call << " of " << structure;
-  const char* before = ": ";
-  for (const at::Tensor& value : values) {
-    out << before << (value.defined() ? toString(value.scalar_type()) : "undefined");
-    if (value.defined() && value.is_sparse()) out << " sparse";
-    if (value.defined() && with_shapes) out << ' ' << value.sizes();
-    before = ", ";
-  }
-  return std::move(out).str();
-}
-
 }  // namespace
 
 ReplicaContext::ReplicaContext(Strategy& strategy, int replica_id_in_sync_group, StepContext* step)
@@ -46,7 +31,7 @@ std::vector<at::Tensor> ReplicaContext::all_reduce_tensors(ReduceOp op, const st
                                                            const std::string& structure,
                                                            const CommunicationOptions& options) {
   check(options, "all_reduce");
-  const std::string what = described(concat("all_reduce ", to_string(op)), values, structure, true);
+  const std::string what = concat("all_reduce ", to_string(op), " of ", structure);
   if (num_replicas_in_sync() > 1) {
     return internal::all_reduce(op, values, *step_, what, strategy_.timeout_of(options));
   }
@@ -62,7 +47,7 @@ std::vector<at::Tensor> ReplicaContext::all_gather_tensors(const std::vector<at:
                                                            const std::string& structure,
                                                            const CommunicationOptions& options) {
   check(options, "all_gather");
-  const std::string what = described(concat("all_gather along axis ", axis), values, structure, false);
+  const std::string what = concat("all_gather along axis ", axis, " of ", structure);
   if (num_replicas_in_sync() > 1) {
     return internal::all_gather(values, axis, *step_, what, strategy_.timeout_of(options));
   }

@@ -48,7 +48,8 @@ ReplicaSet::ReplicaSet(VariableStore& store, std::string noun) : store_(store), 
 ReplicaSet::~ReplicaSet() = default;
 
 void ReplicaSet::use(const std::vector<LogicalDevice>& devices, VariablePlacement placement) {
-  if (devices.size() == 1 || placement == VariablePlacement::kRoundRobin) store_.place_on(devices);
+  const bool alone = devices.size() == 1 && placement == VariablePlacement::kCentral;
+  if (alone || placement == VariablePlacement::kRoundRobin) store_.place_on(devices);
   for (size_t i = 0; i < devices.size(); ++i) {
     if (i == replicas_.size()) {
       replicas_.push_back(std::make_unique<Replica>(store_, static_cast<int>(i), devices[i]));

@@ -21,6 +21,8 @@ enum class VariablePlacement {
   kCentral,
   // The k-th parameter or buffer on the k-th device, round and round: none of them holds all.
   kRoundRobin,
+  // Where the store was told to (VariableStore::place_on).
+  kOfStore,
 };
 
 // Owns replicas and their threads for as long as the session lasts, and commits what replicas leave behind after a step

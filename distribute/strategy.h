@@ -103,10 +103,12 @@ class Strategy {
     (internal::Local<Args>::check(args, replica_count()), ...);
     using Result = std::decay_t<std::invoke_result_t<Function&, const typename internal::Local<Args>::type&...>>;
     if constexpr (std::is_void_v<Result>) {
-      run_replicas([&](size_t replica) { fn(internal::Local<Args>::get(args, replica)...); });
+      run_replicas([&]([[maybe_unused]] size_t replica) { fn(internal::Local<Args>::get(args, replica)...); });
     } else {
       std::vector<std::optional<Result>> results(replica_count());
-      run_replicas([&](size_t replica) { results[replica].emplace(fn(internal::Local<Args>::get(args, replica)...)); });
+      run_replicas([&]([[maybe_unused]] size_t replica) {
+        results[replica].emplace(fn(internal::Local<Args>::get(args, replica)...));
+      });
       std::vector<Result> components;
       for (std::optional<Result>& result : results) components.push_back(std::move(*result));
       return PerReplica<Result>(std::move(components));

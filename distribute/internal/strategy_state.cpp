@@ -35,10 +35,12 @@ class RunningFlag {
 }  // namespace
 
 StrategyState::StrategyState(uint64_t seed, std::vector<LogicalDevice> devices, const LogicalDevice& parameter_device)
-    : devices_(std::move(devices)), store_(seed, parameter_device.device), replicas_(store_, "replica") {}
+    : devices_(std::move(devices)), store_(seed, parameter_device.device), replicas_(store_, "replica") {
+  store_.place_on({parameter_device});
+}
 
 ReplicaSet& StrategyState::replicas() {
-  replicas_.use(devices_);
+  replicas_.use(devices_, VariablePlacement::kOfStore);
   return replicas_;
 }
 
