@@ -23,6 +23,8 @@
 #include "checkpoint/checkpoint_state.h"
 #include "checkpoint/checkpoint_writer.h"
 #include "distribute/call_site.h"
+#include "distribute/cluster_resolver.h"
+#include "distribute/cluster_spec.h"
 #include "distribute/device.h"
 #include "distribute/loss_policy.h"
 #include "distribute/random_scope.h"
