@@ -188,7 +188,7 @@ TEST_CASE("TF_CONFIG of another form is refused with the part and its value", "[
 }
 
 TEST_CASE("one key in two places of TF_CONFIG is no repetition", "[cluster][S4]") {
-  CHECK_NOTHROW(TfConfigClusterResolver(R"({"a": [{"type": 1}, {"type": 2}], "task": {"a": {"a": 1}}})"));
+  CHECK_NOTHROW(TfConfigClusterResolver(R"({"a": [{"type": 1}, {"type": 2}], "b": {"c": {"b": 1}, "d": 1}, "d": 1})"));
 }
 
 TEST_CASE("TF_CONFIG nested without end is refused, not followed", "[cluster][S4]") {
