@@ -26,6 +26,8 @@
 #include "distribute/call_site.h"
 #include "distribute/central_storage_strategy.h"
 #include "distribute/communication_options.h"
+#include "distribute/cluster_resolver.h"
+#include "distribute/cluster_spec.h"
 #include "distribute/device.h"
 #include "distribute/distribution_context.h"
 #include "distribute/local_arguments.h"
