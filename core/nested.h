@@ -122,7 +122,10 @@ struct NestRange {
 template <class T>
 struct Nest<std::vector<T>> : NestRange<std::vector<T>> {};
 template <>
-struct Nest<std::vector<bool>> : Nest<int> {};
+struct Nest<std::vector<bool>> {  // its elements are no objects
+  static void read(const std::vector<bool>&, NestReader& reader) { reader.structure += "-"; }
+  static void write(std::vector<bool>&, NestWriter&) {}
+};
 template <class T, size_t N>
 struct Nest<std::array<T, N>> : NestRange<std::array<T, N>> {};
 
