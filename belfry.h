@@ -13,6 +13,7 @@
 #include "data/csv_options.h"
 #include "data/dataset.h"
 #include "data/dataset_iterator.h"
+#include "data/dataset_options.h"
 #include "data/generator.h"
 #include "data/input_context.h"
 #include "data/input_fn.h"

@@ -11,6 +11,7 @@
 #include "batch.h"
 #include "csv_options.h"
 #include "dataset_iterator.h"
+#include "dataset_options.h"
 #include "generator.h"
 
 namespace belfry {
@@ -87,10 +88,22 @@ class Dataset {
   Dataset batch(int64_t size, const BatchOptions& options = {}) const;
   Dataset take(int64_t count) const;
   Dataset skip(int64_t count) const;
-  // The elements index, index + count, index + 2 * count …
+  // The elements index, index + count, index + 2 * count … kShardHint for both leaves the choice to auto_shard, without
+  // which next() says kFailedPrecondition.
   Dataset shard(int64_t count, int64_t index) const;
   // Reads up to `buffer` elements ahead in a background thread, one for each iterator and pass.
   Dataset prefetch(int64_t buffer) const;
+
+  // The same elements, to be distributed in another way. Whatever is made of the result keeps the options, and of two
+  // calls the later counts.
+  Dataset with_options(const DatasetOptions& options) const { return Dataset(node_, options); }
+  const DatasetOptions& options() const { return options_; }
+  // What worker `index` of `workers` reads, as options().distribute.auto_shard_policy wants it. The transformations are
+  // repeated over the worker's files (kFile), or its elements are chosen after them (kData). A lone worker reads
+  // everything. kFile, and kAuto on files: kInvalidArgument, with both numbers, for fewer files than workers; kFile:
+  // kNotFound where the source is not files. kData: kInvalidArgument, from the first next() of every worker, for fewer
+  // elements than workers.
+  Dataset auto_shard(int64_t workers, int64_t index) const;
 
   DatasetIterator iterate() const { return DatasetIterator(node_); }
 
@@ -106,9 +119,11 @@ class Dataset {
   uint64_t fingerprint() const;
 
  private:
-  explicit Dataset(std::shared_ptr<const data_internal::Node> node) : node_(std::move(node)) {}
+  explicit Dataset(std::shared_ptr<const data_internal::Node> node, const DatasetOptions& options = {})
+      : node_(std::move(node)), options_(options) {}
 
   std::shared_ptr<const data_internal::Node> node_;
+  DatasetOptions options_;
 };
 
 }  // namespace belfry
