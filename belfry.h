@@ -18,6 +18,7 @@
 #include "data/input_context.h"
 #include "data/input_fn.h"
 #include "data/tensor_input_fn.h"
+#include "data/text_line_options.h"
 #include "checkpoint/checkpoint_entry.h"
 #include "checkpoint/checkpoint_manager.h"
 #include "checkpoint/checkpoint_reader.h"

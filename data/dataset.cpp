@@ -13,6 +13,7 @@
 #include "data/internal/shuffle_node.h"
 #include "data/internal/slice_node.h"
 #include "data/internal/tensor_source.h"
+#include "data/internal/text_source.h"
 
 namespace belfry {
 
@@ -32,6 +33,18 @@ Dataset Dataset::from_csv(std::initializer_list<std::string> paths, const CsvOpt
 
 Dataset Dataset::from_csv(const std::vector<std::string>& paths, const CsvOptions& options) {
   return Dataset(read_csv(paths, options));
+}
+
+Dataset Dataset::from_text_lines(const std::string& path, const TextLineOptions& options) {
+  return from_text_lines(std::vector<std::string>{path}, options);
+}
+
+Dataset Dataset::from_text_lines(std::initializer_list<std::string> paths, const TextLineOptions& options) {
+  return from_text_lines(std::vector<std::string>(paths), options);
+}
+
+Dataset Dataset::from_text_lines(const std::vector<std::string>& paths, const TextLineOptions& options) {
+  return Dataset(open_text_lines(paths, options));
 }
 
 Dataset Dataset::from_generator(std::function<Generator()> factory, const GeneratorOptions& options) {

@@ -13,6 +13,7 @@
 #include "dataset_iterator.h"
 #include "dataset_options.h"
 #include "generator.h"
+#include "text_line_options.h"
 
 namespace belfry {
 
@@ -67,6 +68,14 @@ class Dataset {
   static Dataset from_csv(const std::vector<std::string>& paths, const CsvOptions& options = {});
   static Dataset from_csv(std::initializer_list<std::string> paths, const CsvOptions& options = {});
 
+  // One element a line, as tf.data's TextLineDataset: the feature "", a string, without the line's end (LF or CRLF).
+  // Blank lines count. Several files follow one another. A stream: files are read as they are needed, and of each no
+  // more than a buffer is held; a position is an offset, so that nothing is read again. kNotFound for a file that is
+  // not there, kIo for one that cannot be read; kFailedPrecondition from next() when its size is another by then.
+  static Dataset from_text_lines(const std::string& path, const TextLineOptions& options = {});
+  static Dataset from_text_lines(const std::vector<std::string>& paths, const TextLineOptions& options = {});
+  static Dataset from_text_lines(std::initializer_list<std::string> paths, const TextLineOptions& options = {});
+
   // Elements from a function. `factory` is called at the start of each pass and gives the function that makes that
   // pass's elements:  Dataset::from_generator([] { return [i = 0]() mutable -> std::optional<Batch> {…}; })
   // An element that nobody else holds is taken as it is; else (a buffer that the function fills again for the next one,
@@ -107,13 +116,14 @@ class Dataset {
 
   DatasetIterator iterate() const { return DatasetIterator(node_); }
 
-  // Elements of one reading, or kInfiniteCardinality, or kUnknownCardinality where a Generator decides.
+  // Elements of one reading, or kInfiniteCardinality, or kUnknownCardinality where a Generator decides or lines were
+  // not counted.
   int64_t cardinality() const;
   // Whether dimension 0 of an element is the examples: it comes from `batch` or a batched generator.
   bool batched() const;
   // The pipeline in one line: sources with names, types and shapes (and of files base name, size and hash of the
-  // content), then the transformations with their options and seeds. Functions appear by their place only; so do the
-  // values in tensors.
+  // content, or of the first and last 64 KiB of text files), then the transformations with their options and seeds.
+  // Functions appear by their place only; so do the values in tensors.
   std::string describe() const;
   // hash64 of describe(): differs where a saved position would not fit.
   uint64_t fingerprint() const;

@@ -4,18 +4,13 @@
 #include "core/file_system.h"
 #include "core/hash64.h"
 #include "data/internal/csv_table.h"
+#include "data/internal/describe_file.h"
 #include "data/internal/file_source.h"
 #include "data/internal/rows.h"
 #include "data/internal/tensor_source.h"
 
 namespace belfry::data_internal {
 namespace {
-
-// The folder is left out: a moved file is the same data.
-std::string describe_file(const std::string& path, std::string_view content) {
-  return concat("'", path.substr(path.find_last_of('/') + 1), "' ", content.size(), " bytes ", std::hex,
-                hash64(content));
-}
 
 // What of the options the shapes and names of the columns do not show.
 std::string describe_options(const CsvOptions& options) {
@@ -77,7 +72,7 @@ NodePtr read_csv(const std::vector<std::string>& paths, const CsvOptions& option
   for (const std::string& path : paths) {
     const std::string content = read_file(system, path);
     const int64_t rows = table.read(content, path);
-    files.push_back({describe_file(path, content), rows});
+    files.push_back({describe_file(path, content.size(), hash64(content)), rows});
   }
   return std::make_shared<CsvSource>(table.finish(), std::move(files), describe_options(options));
 }
