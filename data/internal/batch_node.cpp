@@ -57,6 +57,9 @@ class BatchNode : public Node {
     return std::make_unique<BatchStream>(input_->open(pass), size_, drop_remainder_);
   }
 
+  const NodePtr* input() const override { return &input_; }
+  NodePtr over(NodePtr input) const override { return make_batch(std::move(input), size_, drop_remainder_); }
+
  private:
   NodePtr input_;
   int64_t size_;

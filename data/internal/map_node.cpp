@@ -67,6 +67,9 @@ class MappedRows : public RowSource {
     return stack(elements);
   }
 
+  const NodePtr* input() const override { return &input_; }
+  NodePtr over(NodePtr input) const override { return make_map(std::move(input), function_); }
+
  private:
   NodePtr input_;
   const RowSource& rows_;
@@ -103,6 +106,9 @@ class MapNode : public Node {
   std::unique_ptr<Stream> open(int64_t pass) const override {
     return std::make_unique<MapStream>(input_->open(pass), function_);
   }
+
+  const NodePtr* input() const override { return &input_; }
+  NodePtr over(NodePtr input) const override { return make_map(std::move(input), function_); }
 
  private:
   NodePtr input_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,8 +39,15 @@ class Node {
   virtual bool batched() const = 0;
   // `pass` counts the readings that one reading of the whole pipeline makes of this node.
   virtual std::unique_ptr<Stream> open(int64_t pass) const = 0;
+  // What a transformation reads; null for a source.
+  virtual const std::shared_ptr<const Node>* input() const { return nullptr; }
+  // The same transformation of another input. Not for sources.
+  virtual std::shared_ptr<const Node> over(std::shared_ptr<const Node> input) const;
 };
 
 using NodePtr = std::shared_ptr<const Node>;
+
+// The pipeline with another node in each place for which `replacement` gives one, which is not looked into further.
+NodePtr rebuild(const NodePtr& node, const std::function<NodePtr(const Node&)>& replacement);
 
 }  // namespace belfry::data_internal

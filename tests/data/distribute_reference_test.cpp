@@ -1,0 +1,96 @@
+// How tf.distribute divides data sets among workers: sections split and from_function of reference/distribute.json.
+#include "tests/testing.h"
+// testing.h has to come first
+
+#include <ATen/ATen.h>
+
+#include <fstream>
+
+#include "data/dataset.h"
+#include "tests/support/check_fails.h"
+#include "tests/support/reference.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace belfry;
+using namespace belfry::testing;
+
+namespace {
+
+Dataset range(int64_t count) { return Dataset::from_tensors(at::arange(count, at::kLong)); }
+
+// As split.auto_shard.note says: file i has i + 2 lines.
+std::vector<std::string> write_text_files(const TemporaryDirectory& folder) {
+  std::vector<std::string> paths;
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    paths.push_back(folder.file(name));
+    std::ofstream file(paths.back());
+    for (int line = 0; line < i + 2; ++line) file << name << "_l" << line << "\n";
+  }
+  return paths;
+}
+
+Dataset source_named(const std::string& name, const std::vector<std::string>& files) {
+  int64_t count = 0;
+  int64_t batch = 0;
+  if (std::sscanf(name.c_str(), "range_%ld_batch_%ld", &count, &batch) == 2) return range(count).batch(batch);
+  if (name == "three_text_files_batch_2") return Dataset::from_text_lines(files).batch(2);
+  if (name == "one_text_file_batch_2") return Dataset::from_text_lines(files[0]).batch(2);
+  if (name != "files_interleaved_batch_2") FAIL("unknown source " << name);
+  return Dataset::from_text_lines(files, {.cycle_length = 3}).batch(2);
+}
+
+AutoShardPolicy policy_named(const std::string& name) {
+  const std::map<std::string, AutoShardPolicy> known{{"AUTO", AutoShardPolicy::kAuto},
+                                                     {"FILE", AutoShardPolicy::kFile},
+                                                     {"DATA", AutoShardPolicy::kData},
+                                                     {"OFF", AutoShardPolicy::kOff},
+                                                     {"HINT", AutoShardPolicy::kHint}};
+  return known.at(name);
+}
+
+ErrorKind error_named(const std::string& name) {
+  const std::map<std::string, ErrorKind> known{{"invalid_argument", ErrorKind::kInvalidArgument},
+                                               {"not_found", ErrorKind::kNotFound}};
+  return known.at(name);
+}
+
+Json to_json(const Value& value) {
+  if (value.is_strings()) return value.strings().to_vector();
+  const at::Tensor flat = value.tensor().contiguous();
+  return std::vector<int64_t>(flat.const_data_ptr<int64_t>(), flat.const_data_ptr<int64_t>() + flat.numel());
+}
+
+// The batches that each worker reads.
+Json read_all(const Dataset& data, int64_t workers) {
+  Json read = Json::array();
+  for (int64_t worker = 0; worker < workers; ++worker) {
+    DatasetIterator iterator = data.auto_shard(workers, worker).iterate();
+    Json batches = Json::array();
+    while (const std::optional<Batch> batch = iterator.next()) batches.push_back(to_json(batch->features.only()));
+    read.push_back(batches);
+  }
+  return read;
+}
+
+}  // namespace
+
+TEST_CASE("data sets are sharded as tf.distribute shards them", "[data][distribute][S10][S11]") {
+  const TemporaryDirectory folder;
+  const std::vector<std::string> files = write_text_files(folder);
+  const Json cases = reference("distribute").at("split").at("auto_shard").at("cases");
+  REQUIRE(!cases.empty());
+  for (const Json& json : cases) {
+    INFO(json);
+    const int64_t workers = json.at("workers");
+    const Dataset data = source_named(json.at("source"), files)
+                             .with_options({.distribute = {.auto_shard_policy = policy_named(json.at("policy"))}});
+    if (!json.contains("error")) {
+      CHECK(read_all(data, workers) == json.at("result"));
+      continue;
+    }
+    const auto failed = failure_of([&] { read_all(data, workers); });
+    REQUIRE(failed);
+    CHECK(failed->kind == error_named(json.at("error")));
+  }
+}
