@@ -69,6 +69,10 @@ void Strategy::run_replicas(const std::function<void(size_t)>& work) {
   work(0);
 }
 
+void Strategy::check_makes_values() const {
+  internal::check_may_enter(*this, "experimental_distribute_values_from_function", "compute the value there");
+}
+
 void Strategy::check_parts(const char* call, const Parts& parts) const {
   require(parts.size() == replica_count(), call, ": a PerReplica of ", parts.size(), " components was given to ",
           replica_count(), replica_count() == 1 ? " replica" : " replicas");

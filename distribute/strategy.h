@@ -14,9 +14,13 @@
 #include <vector>
 
 #include "../core/nested.h"
+#include "../data/dataset.h"
+#include "../data/input_context.h"
 #include "communication_options.h"
 #include "device.h"
+#include "distributed_dataset.h"
 #include "distribution_context.h"
+#include "input_options.h"
 #include "local_arguments.h"
 #include "per_replica.h"
 #include "reduce_op.h"
@@ -53,6 +57,12 @@ at::Tensor scalar_of(Number number) {
     return scalar_of(static_cast<double>(number));
 }
 }  // namespace internal
+
+// For which replica a value is made.
+struct ValueContext {
+  int replica_id_in_sync_group = 0;
+  int num_replicas_in_sync = 1;
+};
 
 struct StrategyOptions {
   // Of the variables' initial values and of the random operations in a run.
@@ -147,6 +157,51 @@ class Strategy {
     return with_tensors(value[0], gather_parts(parts_of(value), axis));
   }
 
+  // The data set, whose elements are batches for all replicas together ("global"), divided among them: each batch of m
+  // rows is cut into pieces of ceil(m / replicas), in order; where they run out, replicas get pieces without rows.
+  // Under AutoShardPolicy::kOff the first replicas get one row more instead. Reads ahead in the background.
+  DistributedDataset experimental_distribute_dataset(const Dataset& dataset, const InputOptions& options = {});
+  // The data set that dataset_fn makes, called once, in the strategy's scope: its batches are for one replica each,
+  // and every replica takes the next one in each step. A last step that lacks some is filled up with batches without
+  // rows, under every strategy (TensorFlow drops it under CentralStorageStrategy).
+  DistributedDataset distribute_datasets_from_function(const std::function<Dataset(const InputContext&)>& dataset_fn,
+                                                       const InputOptions& options = {});
+  // Old name.
+  DistributedDataset experimental_distribute_datasets_from_function(
+      const std::function<Dataset(const InputContext&)>& dataset_fn, const InputOptions& options = {}) {
+    return distribute_datasets_from_function(dataset_fn, options);
+  }
+  // One element for each row of the tensors, whose rows have to agree (kInvalidArgument). Not batched: batch before
+  // distributing.
+  Dataset experimental_make_numpy_dataset(Features numpy_input, Labels labels = {}) const {
+    return Dataset::from_tensors(std::move(numpy_input), std::move(labels));
+  }
+  // The older forms, see InputIterator: of global batches, and of a function that makes batches for one replica each
+  // (kInvalidArgument unless kPerWorker).
+  InputIterator make_dataset_iterator(const Dataset& dataset);
+  InputIterator make_input_fn_iterator(const std::function<Dataset(const InputContext&)>& input_fn,
+                                       InputReplicationMode replication_mode = InputReplicationMode::kPerWorker);
+  // run(fn, the iterator's next step); without an iterator run(fn).
+  template <class Function>
+  auto experimental_run(Function&& fn, InputIterator& iterator) {
+    return run(std::forward<Function>(fn), iterator.get_next());
+  }
+  template <class Function>
+  auto experimental_run(Function&& fn) {
+    return run(std::forward<Function>(fn));
+  }
+  // value_fn(ValueContext) for each replica, in order, on this thread.
+  template <class Function>
+  auto experimental_distribute_values_from_function(Function&& value_fn) {
+    check_makes_values();
+    std::vector<std::decay_t<std::invoke_result_t<Function&, const ValueContext&>>> components;
+    for (int i = 0; i < num_replicas_in_sync(); ++i) {
+      components.push_back(
+          value_fn(ValueContext{.replica_id_in_sync_group = i, .num_replicas_in_sync = num_replicas_in_sync()}));
+    }
+    return PerReplica<typename decltype(components)::value_type>(std::move(components));
+  }
+
   // The components on this worker, in replica order; a value that is no PerReplica alone. Allowed everywhere.
   template <class T>
   std::vector<T> experimental_local_results(const PerReplica<T>& value) const {
@@ -179,6 +234,7 @@ class Strategy {
   }
   std::vector<at::Tensor> reduce_parts(ReduceOp op, const Parts& parts, const ReduceAxis& axis);
   std::vector<at::Tensor> gather_parts(const Parts& parts, int64_t axis);
+  void check_makes_values() const;
   void check_parts(const char* call, const Parts& parts) const;
 
   std::string name_;
