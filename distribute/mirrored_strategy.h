@@ -21,6 +21,8 @@ struct MirroredStrategyOptions {
 class MirroredStrategy : public Strategy {
  public:
   explicit MirroredStrategy(const MirroredStrategyOptions& options = {});
+
+  int copies_of_variables() const override { return num_replicas_in_sync(); }
 };
 
 }  // namespace belfry

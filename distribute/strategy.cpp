@@ -6,6 +6,7 @@
 #include "distribute/internal/context_stack.h"
 #include "distribute/internal/reduce_values.h"
 #include "distribute/internal/strategy_state.h"
+#include "distribute/internal/variable_state.h"
 
 namespace belfry {
 namespace {
@@ -56,6 +57,19 @@ internal::StrategyState& Strategy::state() const {
 
 VariableStore& Strategy::store() { return state().store(); }
 ReplicaSet& Strategy::replicas() { return state().replicas(); }
+
+bool Strategy::is_running() const { return state_ && state_->is_running(); }
+
+std::shared_ptr<internal::VariableState> Strategy::variable_state(const std::string& name,
+                                                                  const std::function<at::Tensor()>& initial,
+                                                                  const VariableOptions& options) {
+  if (state_) return state_->variable(*this, name, initial, options);
+  check_variable_name(name);
+  const bool trainable = options.trainable.value_or(options.synchronization != VariableSynchronization::kOnRead);
+  auto own = std::make_unique<Variable>(name, initial().detach().clone(),
+                                        trainable ? VariableKind::kParameter : VariableKind::kState);
+  return std::make_shared<internal::VariableState>(*this, std::move(own), options);
+}
 
 std::optional<double> Strategy::timeout_of(const CommunicationOptions& call) const {
   return call.timeout_seconds ? call.timeout_seconds : options_.communication_options.timeout_seconds;

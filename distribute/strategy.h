@@ -26,6 +26,7 @@
 #include "reduce_op.h"
 #include "replica_context.h"
 #include "replica_set.h"
+#include "variable_options.h"
 #include "variable_store.h"
 
 namespace belfry {
@@ -47,6 +48,7 @@ class ReduceAxis {
 
 namespace internal {
 class StrategyState;
+class VariableState;
 at::Tensor scalar_of(int64_t number);
 at::Tensor scalar_of(double number);
 template <class Number>
@@ -94,6 +96,15 @@ class Strategy {
   // All state that is made under the strategy; a checkpoint is this on disk. kFailedPrecondition for the default one.
   VariableStore& store();
   ReplicaSet& replicas();
+
+  // Whether a run goes on, in whatever thread.
+  bool is_running() const;
+  // How many copies of a variable there are: one for each replica of a MirroredStrategy, else one.
+  virtual int copies_of_variables() const { return 1; }
+  // For get_variable.
+  std::shared_ptr<internal::VariableState> variable_state(const std::string& name,
+                                                          const std::function<at::Tensor()>& initial,
+                                                          const VariableOptions& options);
 
   // See StrategyScope.
   [[nodiscard]] StrategyScope scope() { return StrategyScope(*this); }

@@ -1,6 +1,6 @@
 #include "distribute/internal/strategy_state.h"
 
-#include <ATen/core/grad_mode.h>
+#include <ATen/ATen.h>
 
 #include <set>
 #include <utility>
@@ -65,6 +65,58 @@ StepFinisher& StrategyState::finisher(MakeStepFinisher make) {
   return *known;
 }
 
+namespace {
+
+// Whether optimizers could move what initial() makes.
+bool is_movable(const VariableStore& store, const std::string& name, const std::function<at::Tensor()>& initial) {
+  if (const Variable* known = store.find(name)) return known->kind() == VariableKind::kParameter;
+  const RandomScope unused(0);
+  return !at::isIntegralType(initial().scalar_type(), true);
+}
+
+void check_options(const Strategy& strategy, const std::string& name, const VariableOptions& options,
+                   const at::Tensor& value) {
+  require(options.synchronization != VariableSynchronization::kNone || strategy.copies_of_variables() == 1,
+          "variable '", name, "': synchronization NONE is not for variables with copies; ON_WRITE and ON_READ are");
+  require(options.aggregation != VariableAggregation::kMean || !at::isIntegralType(value.scalar_type(), true),
+          "variable '", name, "' holds ", value.scalar_type(), ", of which there is no mean; aggregate by SUM");
+  require(!options.trainable.value_or(false) || !at::isIntegralType(value.scalar_type(), true), "variable '", name,
+          "' holds ", value.scalar_type(), ", which no optimizer can move: it cannot be trainable");
+}
+
+}  // namespace
+
+std::shared_ptr<VariableState> StrategyState::variable(Strategy& strategy, const std::string& name,
+                                                       const std::function<at::Tensor()>& initial,
+                                                       const VariableOptions& options) {
+  const bool on_read = options.synchronization == VariableSynchronization::kOnRead;
+  const bool trainable = options.trainable.value_or(!on_read && is_movable(store_, name, initial));
+  // A leaf on this replica at once: what optimizers find must not depend on whether the value was read.
+  const StepContext* step = thread_context().replica ? StepContext::current() : nullptr;
+  Replica& replica = step ? step->replica() : replicas().replica(0);
+  const bool own_copies = on_read && strategy.copies_of_variables() > 1;
+  const auto make = [&] {
+    at::Tensor value = initial();
+    check_options(strategy, name, options, value);
+    return value;
+  };
+  if (!own_copies) replica.variable(name, make, trainable);
+  const VariableKind kind = trainable ? VariableKind::kParameter : VariableKind::kState;
+  Variable& master = store_.get_or_create(name, kind, make);
+  const std::lock_guard lock(mutex_);
+  const auto found = variables_.find(name);
+  if (found == variables_.end()) {
+    const int copies = own_copies ? strategy.copies_of_variables() : 1;
+    auto made = std::make_shared<VariableState>(strategy, master, options, copies);
+    return variables_.emplace(name, std::move(made)).first->second;
+  }
+  const VariableState& known = *found->second;
+  if (known.options() == options) return found->second;
+  fail(ErrorKind::kAlreadyExists, "variable '", name, "' is there with synchronization ",
+       to_string(known.options().synchronization), " and aggregation ", to_string(known.options().aggregation),
+       known.trainable() ? ", trainable" : ", not trainable", "; now other options are asked for");
+}
+
 void StrategyState::run_replica(Strategy& strategy, StepContext& step, const std::function<void(size_t)>& work) {
   ReplicaContext context(strategy, step.tower_index(), &step);
   const ContextScope scope({&strategy, &context, true});
@@ -81,6 +133,7 @@ void StrategyState::run(Strategy& strategy, const std::function<void(size_t)>& w
     fail(ErrorKind::kFailedPrecondition, strategy.name(), ": an earlier run failed while it wrote the variables; make ",
          "a new strategy and restore a checkpoint");
   }
+  for (const auto& [name, variable] : variables_) variable->begin_run();
   replicas().begin_step();
   const Steps steps = make_steps();
   try {
@@ -88,11 +141,17 @@ void StrategyState::run(Strategy& strategy, const std::function<void(size_t)>& w
                   [&](int i) { run_replica(strategy, *steps[static_cast<size_t>(i)], work); });
     for (const auto& step : steps) step->replica().check_after_step();
     commit(steps);
+    end_variables();
   } catch (...) {
+    end_variables();
     replicas_.roll_back();
     broken_ = broken_ || replicas_.leaves_written();
     throw;
   }
+}
+
+void StrategyState::end_variables() {
+  for (const auto& [name, variable] : variables_) variable->end_run();
 }
 
 void StrategyState::commit(const Steps& steps) {

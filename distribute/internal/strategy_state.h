@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "distribute/internal/variable_state.h"
 #include "distribute/replica_set.h"
 #include "distribute/step_finisher.h"
 #include "distribute/variable_store.h"
@@ -28,6 +29,11 @@ class StrategyState {
   // With their devices and threads.
   ReplicaSet& replicas();
 
+  bool is_running() const { return running_; }
+  // The variable of that name, which the first call makes. From any replica, or while none runs.
+  std::shared_ptr<VariableState> variable(Strategy& strategy, const std::string& name,
+                                          const std::function<at::Tensor()>& initial, const VariableOptions& options);
+
   // work(i) as replica i of one step of `strategy`, and the commit of what it left. See Strategy::run.
   void run(Strategy& strategy, const std::function<void(size_t)>& work);
 
@@ -38,12 +44,14 @@ class StrategyState {
   void run_replica(Strategy& strategy, StepContext& step, const std::function<void(size_t)>& work);
   StepFinisher& finisher(MakeStepFinisher make);
   void commit(const Steps& steps);
+  void end_variables();
 
   const std::vector<LogicalDevice> devices_;
   VariableStore store_;
   ReplicaSet replicas_;
-  std::mutex mutex_;  // of the next: replicas finish at the same time
+  std::mutex mutex_;  // of the next two: replicas run at the same time
   std::map<MakeStepFinisher, std::unique_ptr<StepFinisher>> finishers_;
+  std::map<std::string, std::shared_ptr<VariableState>> variables_;
   std::atomic<bool> running_{false};
   bool broken_ = false;
   // Runs since the global step moved: each draws its own random numbers, and a resumed program draws the same again.
