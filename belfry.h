@@ -38,6 +38,7 @@
 #include "distribute/local_arguments.h"
 #include "distribute/loss_policy.h"
 #include "distribute/mirrored_strategy.h"
+#include "distribute/module_factory.h"
 #include "distribute/one_device_strategy.h"
 #include "distribute/per_replica.h"
 #include "distribute/random_scope.h"

@@ -81,6 +81,20 @@ CallSite StepContext::next_occurrence(const std::source_location& where) {
   return here;
 }
 
+at::Tensor StepContext::variable(const std::string& name, const std::function<at::Tensor()>& initial, bool trainable) {
+  return replica().variable(name, initial, trainable);
+}
+
+void StepContext::check_arguments(const std::string& name, std::any arguments,
+                                  bool (*same)(const std::any& known, const std::any& now)) {
+  std::any& known = replica().module_arguments(name);
+  if (!known.has_value()) {
+    known = std::move(arguments);
+    return;
+  }
+  require(same(known, arguments), "module '", name, "' was made with other arguments; one name, one set of arguments");
+}
+
 double StepContext::sum_over_towers(double value, const std::source_location& where) {
   if (tower_count() == 1) return value;
   return options_.rendezvous->sum(tower_index(), next_occurrence(where), value);
