@@ -10,6 +10,7 @@
 #include "core/string_tensor.h"
 #include "core/tensor_dict.h"
 #include "data/batch.h"
+#include "data/batch_sizes.h"
 #include "data/csv_options.h"
 #include "data/dataset.h"
 #include "data/dataset_iterator.h"

@@ -91,6 +91,8 @@ int64_t Dataset::cardinality() const { return node_->cardinality(); }
 
 bool Dataset::batched() const { return node_->batched(); }
 
+std::optional<int64_t> Dataset::batch_size() const { return node_->batch_size(); }
+
 std::string Dataset::describe() const { return node_->describe(); }
 
 uint64_t Dataset::fingerprint() const { return hash64(describe()); }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,9 @@ class Dataset {
   int64_t cardinality() const;
   // Whether dimension 0 of an element is the examples: it comes from `batch` or a batched generator.
   bool batched() const;
+  // The size given to the last `batch`, which the last element may fall short of. Nothing where elements are no batches,
+  // come from a batched generator, or went through `map` since.
+  std::optional<int64_t> batch_size() const;
   // The pipeline in one line: sources with names, types and shapes (and of files base name, size and hash of the
   // content, or of the first and last 64 KiB of text files), then the transformations with their options and seeds.
   // Functions appear by their place only; so do the values in tensors.

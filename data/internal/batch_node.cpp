@@ -46,6 +46,7 @@ class BatchNode : public Node {
   }
 
   bool batched() const override { return true; }
+  std::optional<int64_t> batch_size() const override { return size_; }
 
   int64_t cardinality() const override {
     const int64_t total = input_->cardinality();

@@ -103,6 +103,7 @@ class MapNode : public Node {
   std::string describe() const override { return input_->describe() + ".map"; }
   int64_t cardinality() const override { return input_->cardinality(); }
   bool batched() const override { return input_->batched(); }
+  std::optional<int64_t> batch_size() const override { return std::nullopt; }  // the function may change it
   std::unique_ptr<Stream> open(int64_t pass) const override {
     return std::make_unique<MapStream>(input_->open(pass), function_);
   }

@@ -37,6 +37,8 @@ class Node {
   virtual std::string describe() const = 0;
   virtual int64_t cardinality() const = 0;
   virtual bool batched() const = 0;
+  // See Dataset::batch_size.
+  virtual std::optional<int64_t> batch_size() const;
   // `pass` counts the readings that one reading of the whole pipeline makes of this node.
   virtual std::unique_ptr<Stream> open(int64_t pass) const = 0;
   // What a transformation reads; null for a source.
