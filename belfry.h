@@ -18,6 +18,8 @@
 #include "data/generator.h"
 #include "data/input_context.h"
 #include "data/input_fn.h"
+#include "data/npy.h"
+#include "data/numpy_options.h"
 #include "data/tensor_input_fn.h"
 #include "data/text_line_options.h"
 #include "checkpoint/checkpoint_entry.h"

@@ -7,6 +7,7 @@
 #include "data/internal/csv_source.h"
 #include "data/internal/generator_source.h"
 #include "data/internal/map_node.h"
+#include "data/internal/numpy_source.h"
 #include "data/internal/prefetch_node.h"
 #include "data/internal/repeat_node.h"
 #include "data/internal/shard_node.h"
@@ -33,6 +34,10 @@ Dataset Dataset::from_csv(std::initializer_list<std::string> paths, const CsvOpt
 
 Dataset Dataset::from_csv(const std::vector<std::string>& paths, const CsvOptions& options) {
   return Dataset(read_csv(paths, options));
+}
+
+Dataset Dataset::from_numpy(const std::string& path, const NumpyOptions& options) {
+  return Dataset(read_numpy(path, options));
 }
 
 Dataset Dataset::from_text_lines(const std::string& path, const TextLineOptions& options) {
