@@ -15,6 +15,7 @@
 #include "data/dataset.h"
 #include "data/dataset_iterator.h"
 #include "data/dataset_options.h"
+#include "data/element_spec.h"
 #include "data/generator.h"
 #include "data/input_context.h"
 #include "data/input_fn.h"

@@ -98,6 +98,8 @@ bool Dataset::batched() const { return node_->batched(); }
 
 std::optional<int64_t> Dataset::batch_size() const { return node_->batch_size(); }
 
+std::optional<ElementSpec> Dataset::element_spec() const { return node_->element_spec(); }
+
 std::string Dataset::describe() const { return node_->describe(); }
 
 uint64_t Dataset::fingerprint() const { return hash64(describe()); }

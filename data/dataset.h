@@ -13,6 +13,7 @@
 #include "csv_options.h"
 #include "dataset_iterator.h"
 #include "dataset_options.h"
+#include "element_spec.h"
 #include "generator.h"
 #include "numpy_options.h"
 #include "text_line_options.h"
@@ -135,6 +136,9 @@ class Dataset {
   // The size given to the last `batch`, which the last element may fall short of. Nothing where elements are no
   // batches, come from a batched generator, or went through `map` since.
   std::optional<int64_t> batch_size() const;
+  // Names, types and shapes of an element, as far as they are sure without making one: a batch's dimension 0 is
+  // kUnknownSize without drop_remainder. Nothing for a generator, and after `map`.
+  std::optional<ElementSpec> element_spec() const;
   // The pipeline in one line: sources with names, types and shapes (and of files base name, size and hash of the
   // content, or of the first and last 64 KiB of text and NumPy files), then the transformations with their options and
   // seeds. Functions appear by their place only; so do the values in tensors.

@@ -28,6 +28,7 @@ class TextSource : public Node, public FileSource {
 
   int64_t cardinality() const override { return kUnknownCardinality; }
   bool batched() const override { return false; }
+  std::optional<ElementSpec> element_spec() const override { return ElementSpec{.features = {{"", EntrySpec()}}}; }
   int64_t files() const override { return static_cast<int64_t>(files_.size()); }
 
   std::unique_ptr<Stream> open(int64_t) const override {
