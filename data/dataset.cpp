@@ -7,6 +7,7 @@
 #include "data/internal/csv_source.h"
 #include "data/internal/generator_source.h"
 #include "data/internal/map_node.h"
+#include "data/internal/numpy_source.h"
 #include "data/internal/prefetch_node.h"
 #include "data/internal/repeat_node.h"
 #include "data/internal/shard_node.h"
@@ -33,6 +34,10 @@ Dataset Dataset::from_csv(std::initializer_list<std::string> paths, const CsvOpt
 
 Dataset Dataset::from_csv(const std::vector<std::string>& paths, const CsvOptions& options) {
   return Dataset(read_csv(paths, options));
+}
+
+Dataset Dataset::from_numpy(const std::string& path, const NumpyOptions& options) {
+  return Dataset(read_numpy(path, options));
 }
 
 Dataset Dataset::from_text_lines(const std::string& path, const TextLineOptions& options) {
@@ -90,6 +95,10 @@ Dataset Dataset::auto_shard(int64_t workers, int64_t index) const {
 int64_t Dataset::cardinality() const { return node_->cardinality(); }
 
 bool Dataset::batched() const { return node_->batched(); }
+
+std::optional<int64_t> Dataset::batch_size() const { return node_->batch_size(); }
+
+std::optional<ElementSpec> Dataset::element_spec() const { return node_->element_spec(); }
 
 std::string Dataset::describe() const { return node_->describe(); }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,9 @@
 #include "csv_options.h"
 #include "dataset_iterator.h"
 #include "dataset_options.h"
+#include "element_spec.h"
 #include "generator.h"
+#include "numpy_options.h"
 #include "text_line_options.h"
 
 namespace belfry {
@@ -68,6 +71,15 @@ class Dataset {
   static Dataset from_csv(const std::vector<std::string>& paths, const CsvOptions& options = {});
   static Dataset from_csv(std::initializer_list<std::string> paths, const CsvOptions& options = {});
 
+  // One element a row of the arrays in a file of NumPy, .npz or .npy, which is read here: see read_npz for types and
+  // errors. What are no labels are features, the array of a .npy file under the empty name. kNotFound for a label that
+  // is no array there; kInvalidArgument for scalars, and where rows differ.
+  static Dataset from_numpy(const std::string& path, const NumpyOptions& options = {});
+  // As tf.distribute's experimental_make_numpy_dataset, of arrays that are here already: from_tensors.
+  static Dataset from_numpy(Features features, Labels labels = {}) {
+    return from_tensors(std::move(features), std::move(labels));
+  }
+
   // One element a line, as tf.data's TextLineDataset: the feature "", a string, without the line's end (LF or CRLF).
   // Blank lines count. Several files follow one another. A stream: files are read as they are needed, and of each no
   // more than a buffer is held; a position is an offset, so that nothing is read again. kNotFound for a file that is
@@ -121,9 +133,15 @@ class Dataset {
   int64_t cardinality() const;
   // Whether dimension 0 of an element is the examples: it comes from `batch` or a batched generator.
   bool batched() const;
+  // The size given to the last `batch`, which the last element may fall short of. Nothing where elements are no
+  // batches, come from a batched generator, or went through `map` since.
+  std::optional<int64_t> batch_size() const;
+  // Names, types and shapes of an element, as far as they are sure without making one: a batch's dimension 0 is
+  // kUnknownSize without drop_remainder. Nothing for a generator, and after `map`.
+  std::optional<ElementSpec> element_spec() const;
   // The pipeline in one line: sources with names, types and shapes (and of files base name, size and hash of the
-  // content, or of the first and last 64 KiB of text files), then the transformations with their options and seeds.
-  // Functions appear by their place only; so do the values in tensors.
+  // content, or of the first and last 64 KiB of text and NumPy files), then the transformations with their options and
+  // seeds. Functions appear by their place only; so do the values in tensors.
   std::string describe() const;
   // hash64 of describe(): differs where a saved position would not fit.
   uint64_t fingerprint() const;

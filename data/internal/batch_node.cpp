@@ -46,6 +46,16 @@ class BatchNode : public Node {
   }
 
   bool batched() const override { return true; }
+  std::optional<int64_t> batch_size() const override { return size_; }
+
+  std::optional<ElementSpec> element_spec() const override {
+    std::optional<ElementSpec> spec = input_->element_spec();
+    if (!spec) return std::nullopt;
+    for (std::vector<ElementSpec::Entry>* side : {&spec->features, &spec->labels}) {
+      for (auto& [name, entry] : *side) entry.shape.insert(entry.shape.begin(), drop_remainder_ ? size_ : kUnknownSize);
+    }
+    return spec;
+  }
 
   int64_t cardinality() const override {
     const int64_t total = input_->cardinality();

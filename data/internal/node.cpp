@@ -18,6 +18,16 @@ std::optional<Batch> Stream::next_rows(int64_t count) {
   return stack(elements);
 }
 
+std::optional<int64_t> Node::batch_size() const {
+  if (!input()) return std::nullopt;
+  return (*input())->batch_size();
+}
+
+std::optional<ElementSpec> Node::element_spec() const {
+  if (!input()) return std::nullopt;
+  return (*input())->element_spec();
+}
+
 NodePtr Node::over(NodePtr) const { fail(ErrorKind::kInternal, "a source reads no other data set: ", describe()); }
 
 NodePtr rebuild(const NodePtr& node, const std::function<NodePtr(const Node&)>& replacement) {

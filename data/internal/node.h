@@ -8,6 +8,7 @@
 #include <string>
 
 #include "data/batch.h"
+#include "data/element_spec.h"
 #include "data/internal/position.h"
 
 namespace belfry::data_internal {
@@ -37,6 +38,10 @@ class Node {
   virtual std::string describe() const = 0;
   virtual int64_t cardinality() const = 0;
   virtual bool batched() const = 0;
+  // See Dataset::batch_size.
+  virtual std::optional<int64_t> batch_size() const;
+  // See Dataset::element_spec.
+  virtual std::optional<ElementSpec> element_spec() const;
   // `pass` counts the readings that one reading of the whole pipeline makes of this node.
   virtual std::unique_ptr<Stream> open(int64_t pass) const = 0;
   // What a transformation reads; null for a source.

@@ -1,9 +1,6 @@
 #include "data/internal/text_source.h"
 
-#include <algorithm>
-
 #include "core/error.h"
-#include "core/hash64.h"
 #include "data/dataset.h"
 #include "data/internal/describe_file.h"
 #include "data/internal/file_source.h"
@@ -12,20 +9,9 @@
 namespace belfry::data_internal {
 namespace {
 
-// Reading all of a big file, only to tell it from others, would take as long as a pass over it.
-uint64_t hash_ends(const RandomAccessFile& file, uint64_t size) {
-  constexpr uint64_t kEnd = 64 * 1024;
-  const uint64_t length = std::min(size, kEnd);
-  std::string ends(2 * length, '\0');
-  file.read(0, length, ends.data());
-  file.read(size - length, length, ends.data() + length);
-  return hash64(ends);
-}
-
 TextFile examine(FileSystem& system, const std::string& path) {
   const std::unique_ptr<RandomAccessFile> file = system.open(path);
-  const uint64_t size = file->size();
-  return {path, size, describe_file(path, size, hash_ends(*file, size))};
+  return {path, file->size(), describe_ends(*file, path)};
 }
 
 class TextSource : public Node, public FileSource {
@@ -42,6 +28,7 @@ class TextSource : public Node, public FileSource {
 
   int64_t cardinality() const override { return kUnknownCardinality; }
   bool batched() const override { return false; }
+  std::optional<ElementSpec> element_spec() const override { return ElementSpec{.features = {{"", EntrySpec()}}}; }
   int64_t files() const override { return static_cast<int64_t>(files_.size()); }
 
   std::unique_ptr<Stream> open(int64_t) const override {

@@ -6,7 +6,9 @@
 
 #include <fstream>
 
+#include "data/batch_sizes.h"
 #include "data/dataset.h"
+#include "data/input_context.h"
 #include "tests/support/check_fails.h"
 #include "tests/support/reference.h"
 #include "tests/support/temporary_directory.h"
@@ -93,4 +95,64 @@ TEST_CASE("data sets are sharded as tf.distribute shards them", "[data][distribu
     REQUIRE(failed);
     CHECK(failed->kind == error_named(json.at("error")));
   }
+}
+
+TEST_CASE("workers' batch sizes are those of tf.distribute", "[data][distribute][S9]") {
+  const Json rows = reference("distribute").at("split").at("batch_sizes_for_worker");
+  REQUIRE(!rows.empty());
+  for (const Json& row : rows) {
+    INFO(row);
+    const int64_t workers = row.at(1);
+    REQUIRE(static_cast<int64_t>(row.at(3).size()) == workers);
+    for (int64_t worker = 0; worker < workers; ++worker) {
+      const std::vector<int64_t> wanted = row.at(3).at(static_cast<size_t>(worker));
+      CHECK(batch_sizes_for_worker(row.at(0), workers, row.at(2), worker) == wanted);
+    }
+  }
+}
+
+TEST_CASE("an input context divides the global batch as tf.distribute's", "[data][distribute][S36]") {
+  const Json section = reference("distribute").at("from_function");
+  const Json& defaults = section.at("input_context_defaults");
+  CHECK(InputContext().num_input_pipelines == defaults.at("num_input_pipelines"));
+  CHECK(InputContext().input_pipeline_id == defaults.at("input_pipeline_id"));
+  CHECK(InputContext().num_replicas_in_sync == defaults.at("num_replicas_in_sync"));
+  REQUIRE(!section.at("get_per_replica_batch_size").empty());
+  for (const Json& json : section.at("get_per_replica_batch_size")) {
+    INFO(json);
+    const InputContext context{.num_replicas_in_sync = json.at("replicas")};
+    const int64_t global = json.at("global_batch");
+    if (json.contains("result")) {
+      CHECK(context.get_per_replica_batch_size(global) == json.at("result"));
+      continue;
+    }
+    const auto failed = failure_of([&] { context.get_per_replica_batch_size(global); });
+    REQUIRE(failed);
+    CHECK(failed->kind == error_named(json.at("error")));
+  }
+}
+
+TEST_CASE("a data set of arrays has the elements that make_numpy_dataset gives", "[data][distribute][S20][C7]") {
+  int64_t compared = 0;
+  const Json cases = reference("distribute").at("split").at("numpy_dataset");
+  for (const Json& json : cases) {
+    if (!json.contains("result")) continue;  // TensorFlow 2 lacks the method, or the case below
+    INFO(json);
+    const Json& input = json.at("input");
+    const auto tensor = [](const Json& array) {
+      const std::vector<int64_t> shape = array.at("shape");
+      return to_tensor(array.at("data"), array.at("dtype") == "int64" ? at::kLong : at::kFloat).reshape(shape);
+    };
+    DatasetIterator iterator = Dataset::from_numpy(tensor(input.at(0)), tensor(input.at(1))).iterate();
+    for (const Json& wanted : json.at("result")) {
+      const std::optional<Batch> element = iterator.next();
+      REQUIRE(element);
+      CHECK(at::equal(element->features.tensor(), tensor(wanted.at(0))));
+      CHECK(at::equal(element->labels.tensor(), tensor(wanted.at(1))));
+    }
+    CHECK_FALSE(iterator.next());
+    ++compared;
+  }
+  CHECK(compared > 0);
+  CHECK_FAILS(Dataset::from_numpy(at::zeros({5, 2}), at::zeros({4})), error_named("invalid_argument"), "5 rows");
 }

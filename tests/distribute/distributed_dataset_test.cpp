@@ -53,6 +53,7 @@ TEST_CASE("a step cannot be taken inside a run", "[strategy]") {
   const auto strategy = strategy_named("mirrored_2");
   auto iterator = strategy->experimental_distribute_dataset(range(4).batch(2)).iterate();
   strategy->run([&] {
+    const belfry::testing::InTurn turn;
     if (belfry::testing::replica_id() == 0) CHECK_FAILS(iterator.next(), ErrorKind::kInvalidArgument, "replica 0");
     CHECK_FAILS(strategy->experimental_distribute_dataset(range(4).batch(2)), ErrorKind::kFailedPrecondition, "run");
   });

@@ -31,7 +31,7 @@ at::Tensor scalar(double value) { return at::full({}, value, at::kFloat); }
 void change(DistributedVariable& variable, const std::string& call, double value) {
   if (call == "assign") return variable.assign(scalar(value));
   if (call == "assign_add") return variable.assign_add(scalar(value));
-  REQUIRE(call == "assign_sub");
+  require(call == "assign_sub", call);
   variable.assign_sub(scalar(value));
 }
 

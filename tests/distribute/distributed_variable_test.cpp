@@ -76,12 +76,18 @@ TEST_CASE("a graph from before a write does not give a wrong gradient", "[strate
   const auto strategy = strategy_named("mirrored_2");
   const auto scope = strategy->scope();
   DistributedVariable w = get_variable("w", at::ones({2}), {.aggregation = VariableAggregation::kMean});
-  strategy->run([&] {
+  const auto messages = strategy->run([&] {
     const at::Tensor stale = w.value().square().sum();
     w.assign(at::full({2}, 5.0));
-    CHECK_THROWS_WITH(stale.backward(), Contains("modified by an inplace operation"));
-    CHECK_NOTHROW(w.value().square().sum().backward());
+    w.value().square().sum().backward();
+    try {
+      stale.backward();
+    } catch (const c10::Error& error) {
+      return std::string(error.what_without_backtrace());
+    }
+    return std::string();
   });
+  for (const std::string& message : messages) CHECK_THAT(message, Contains("modified by an inplace operation"));
 }
 
 TEST_CASE("replicas that assign different variables are told of both", "[strategy]") {

@@ -16,6 +16,7 @@ using belfry::get_strategy;
 using belfry::has_strategy;
 using belfry::in_cross_replica_context;
 using belfry::MirroredStrategy;
+using belfry::testing::InTurn;
 
 namespace {
 
@@ -72,6 +73,7 @@ TEST_CASE("a scope makes its strategy current on its thread", "[strategy][C10][S
 TEST_CASE("a run puts every replica into its own context", "[strategy][S31][X12][X13][X14]") {
   MirroredStrategy strategy({.devices = {"cpu:0", "cpu:1"}});
   const auto ids = strategy.run([&] {
+    const InTurn turn;
     CHECK(has_strategy());
     CHECK_FALSE(in_cross_replica_context());
     CHECK(&get_strategy() == &strategy);
@@ -91,6 +93,7 @@ TEST_CASE("what belongs to all replicas is refused inside one", "[strategy][X9]"
   MirroredStrategy strategy({.devices = {"cpu:0", "cpu:1"}});
   const belfry::PerReplica<at::Tensor> value({at::ones({1}), at::ones({1})});
   strategy.run([&] {
+    const InTurn turn;
     CHECK_FAILS((strategy.run([] {}), 0), ErrorKind::kFailedPrecondition, "run");
     CHECK_FAILS(strategy.reduce("sum", value), ErrorKind::kFailedPrecondition, "all_reduce");
     CHECK_FAILS(strategy.gather(value, 0), ErrorKind::kFailedPrecondition, "all_gather");
@@ -117,7 +120,8 @@ TEST_CASE("experimental_set_strategy lasts until it is taken back", "[strategy][
   CHECK(has_strategy());
   CHECK(in_cross_replica_context());
   CHECK(get_replica_context() == nullptr);
-  strategy.run([] { CHECK(get_replica_context() != nullptr); });
+  const auto inside = strategy.run([] { return get_replica_context() == nullptr ? 0 : 1; });
+  CHECK(inside.components() == std::vector<int>{1, 1});
   experimental_set_strategy(nullptr);
   check_outside();
 }

@@ -136,6 +136,7 @@ TEST_CASE("a strategy's timeout counts where a call has none", "[strategy][X7]")
 TEST_CASE("options that can never be right are refused", "[strategy][X7]") {
   const auto strategy = strategy_named("mirrored_2");
   strategy->run([] {
+    const belfry::testing::InTurn turn;
     ReplicaContext& ctx = *get_replica_context();
     CHECK_FAILS(ctx.all_reduce("sum", mine(), {.bytes_per_pack = -1}), ErrorKind::kInvalidArgument,
                 "bytes_per_pack is -1");

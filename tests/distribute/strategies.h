@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,19 @@ inline std::unique_ptr<Strategy> strategy_named(const std::string& name, uint64_
   return std::make_unique<CentralStorageStrategy>(
       CentralStorageStrategyOptions{.compute_devices = devices, .seed = seed});
 }
+
+// Catch2 takes one assertion at a time: held by replicas that make some. Not while they wait for each other.
+class InTurn {
+ public:
+  InTurn() : lock_(mutex()) {}
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  std::lock_guard<std::mutex> lock_;
+};
 
 // The replica's own value of a PerReplica inside a run.
 inline int replica_id() { return get_replica_context()->replica_id(); }

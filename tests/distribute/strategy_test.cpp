@@ -21,6 +21,7 @@ using belfry::get_replica_context;
 using belfry::MirroredStrategy;
 using belfry::OneDeviceStrategy;
 using belfry::PerReplica;
+using belfry::testing::InTurn;
 using belfry::testing::replica_id;
 using belfry::testing::strategy_named;
 
@@ -94,6 +95,7 @@ TEST_CASE("a replica is given its component at any depth, and all else whole", "
         [&](const at::Tensor& a, const std::vector<std::pair<at::Tensor, int>>& list,
             const std::map<std::string, std::tuple<std::string, at::Tensor>>& map,
             const std::optional<at::Tensor>& some, const std::optional<at::Tensor>& none) {
+          const InTurn turn;
           CHECK(a.is_same(whole));
           CHECK(std::get<0>(map.at("a")) == "text");
           CHECK_FALSE(none.has_value());
