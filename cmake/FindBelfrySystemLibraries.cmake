@@ -1,5 +1,5 @@
 # The small system libraries that have no CMake package on every supported release:
-# BelfrySystem::leveldb, BelfrySystem::isal, BelfrySystem::farmhash, BelfrySystem::nlohmann_json
+# BelfrySystem::leveldb, BelfrySystem::isal, BelfrySystem::farmhash, BelfrySystem::libzip, BelfrySystem::nlohmann_json
 function(_belfry_system_library name header library)
   find_path(Belfry_${name}_INCLUDE_DIR ${header})
   find_library(Belfry_${name}_LIBRARY ${library})
@@ -14,6 +14,7 @@ endfunction()
 _belfry_system_library(leveldb leveldb/table.h leveldb)
 _belfry_system_library(isal isa-l/crc.h isal)
 _belfry_system_library(farmhash farmhash.h farmhash)
+_belfry_system_library(libzip zip.h zip)
 find_path(Belfry_nlohmann_json_INCLUDE_DIR nlohmann/json.hpp)
 mark_as_advanced(Belfry_nlohmann_json_INCLUDE_DIR)
 if(Belfry_nlohmann_json_INCLUDE_DIR AND NOT TARGET BelfrySystem::nlohmann_json)
@@ -24,5 +25,6 @@ endif()
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(BelfrySystemLibraries
-  REQUIRED_VARS Belfry_leveldb_LIBRARY Belfry_isal_LIBRARY Belfry_farmhash_LIBRARY Belfry_nlohmann_json_INCLUDE_DIR
-  REASON_FAILURE_MESSAGE "Run scripts/setup.sh, or install libleveldb-dev, libisal-dev, libfarmhash-dev and nlohmann-json3-dev.")
+  REQUIRED_VARS Belfry_leveldb_LIBRARY Belfry_isal_LIBRARY Belfry_farmhash_LIBRARY Belfry_libzip_LIBRARY
+    Belfry_nlohmann_json_INCLUDE_DIR
+  REASON_FAILURE_MESSAGE "Run scripts/setup.sh, or install libleveldb-dev, libisal-dev, libfarmhash-dev, libzip-dev and nlohmann-json3-dev.")

@@ -86,6 +86,8 @@ void TensorDict::set(std::string name, Value value) {
 
 void TensorDict::set_nested(const std::string& name, const TensorDict& inner) {
   require(!name.empty(), "TensorDict: a nested dict needs a name");
+  const std::string prefix = name + "/";
+  std::erase_if(entries_, [&](const Entry& old) { return old.first == name || old.first.starts_with(prefix); });
   for (const auto& [entry, value] : inner) set(entry.empty() ? name : name + "/" + entry, value);
 }
 
@@ -93,6 +95,7 @@ TensorDict TensorDict::nested(std::string_view name) const {
   const std::string prefix = std::string(name) + "/";
   TensorDict inner;
   for (const auto& [entry, value] : entries_) {
+    if (entry == name && !name.empty()) inner.set("", value);  // a lone tensor, which has no name of its own
     if (entry.starts_with(prefix)) inner.set(entry.substr(prefix.size()), value);
   }
   if (inner.empty()) {

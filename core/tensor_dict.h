@@ -73,7 +73,8 @@ class TensorDict {
   // Replaces the entry of that name, or appends one.
   void set(std::string name, Value value);
   // A dict inside a dict: its entries become NAME/entry here, so that whatever goes through entries (splitting,
-  // batching, files) goes through it too. kInvalidArgument for an empty name.
+  // batching, files) goes through it too. Replaces what was there under NAME. A dict without entries leaves no trace.
+  // kInvalidArgument for an empty name.
   void set_nested(const std::string& name, const TensorDict& inner);
   // The entries below NAME/, without that. kNotFound, with the names there are, when there are none.
   TensorDict nested(std::string_view name) const;

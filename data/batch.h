@@ -1,6 +1,8 @@
 // What a data set hands out.
 #pragma once
 
+#include <tuple>
+
 #include "../core/tensor_dict.h"
 
 namespace belfry {
@@ -11,5 +13,7 @@ struct Batch {
   Features features;
   Labels labels;
 };
+// Batches are structures of tensors, see core/nested.h.
+inline auto nest_fields(Batch& batch) { return std::tie(batch.features, batch.labels); }
 
 }  // namespace belfry

@@ -5,13 +5,18 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "batch.h"
 #include "csv_options.h"
 #include "dataset_iterator.h"
+#include "dataset_options.h"
+#include "element_spec.h"
 #include "generator.h"
+#include "numpy_options.h"
+#include "text_line_options.h"
 
 namespace belfry {
 
@@ -66,6 +71,23 @@ class Dataset {
   static Dataset from_csv(const std::vector<std::string>& paths, const CsvOptions& options = {});
   static Dataset from_csv(std::initializer_list<std::string> paths, const CsvOptions& options = {});
 
+  // One element a row of the arrays in a file of NumPy, .npz or .npy, which is read here: see read_npz for types and
+  // errors. What are no labels are features, the array of a .npy file under the empty name. kNotFound for a label that
+  // is no array there; kInvalidArgument for scalars, and where rows differ.
+  static Dataset from_numpy(const std::string& path, const NumpyOptions& options = {});
+  // As tf.distribute's experimental_make_numpy_dataset, of arrays that are here already: from_tensors.
+  static Dataset from_numpy(Features features, Labels labels = {}) {
+    return from_tensors(std::move(features), std::move(labels));
+  }
+
+  // One element a line, as tf.data's TextLineDataset: the feature "", a string, without the line's end (LF or CRLF).
+  // Blank lines count. Several files follow one another. A stream: files are read as they are needed, and of each no
+  // more than a buffer is held; a position is an offset, so that nothing is read again. kNotFound for a file that is
+  // not there, kIo for one that cannot be read; kFailedPrecondition from next() when its size is another by then.
+  static Dataset from_text_lines(const std::string& path, const TextLineOptions& options = {});
+  static Dataset from_text_lines(const std::vector<std::string>& paths, const TextLineOptions& options = {});
+  static Dataset from_text_lines(std::initializer_list<std::string> paths, const TextLineOptions& options = {});
+
   // Elements from a function. `factory` is called at the start of each pass and gives the function that makes that
   // pass's elements:  Dataset::from_generator([] { return [i = 0]() mutable -> std::optional<Batch> {…}; })
   // An element that nobody else holds is taken as it is; else (a buffer that the function fills again for the next one,
@@ -87,28 +109,49 @@ class Dataset {
   Dataset batch(int64_t size, const BatchOptions& options = {}) const;
   Dataset take(int64_t count) const;
   Dataset skip(int64_t count) const;
-  // The elements index, index + count, index + 2 * count …
+  // The elements index, index + count, index + 2 * count … kShardHint for both leaves the choice to auto_shard, without
+  // which next() says kFailedPrecondition.
   Dataset shard(int64_t count, int64_t index) const;
   // Reads up to `buffer` elements ahead in a background thread, one for each iterator and pass.
   Dataset prefetch(int64_t buffer) const;
 
+  // The same elements, to be distributed in another way. Whatever is made of the result keeps the options, and of two
+  // calls the later counts.
+  Dataset with_options(const DatasetOptions& options) const { return Dataset(node_, options); }
+  const DatasetOptions& options() const { return options_; }
+  // What worker `index` of `workers` reads, as options().distribute.auto_shard_policy wants it. The transformations are
+  // repeated over the worker's files (kFile), or its elements are chosen after them (kData). A lone worker reads
+  // everything. kFile, and kAuto on files: kInvalidArgument, with both numbers, for fewer files than workers; kFile:
+  // kNotFound where the source is not files. kData: kInvalidArgument, from the first next() of every worker, for fewer
+  // elements than workers.
+  Dataset auto_shard(int64_t workers, int64_t index) const;
+
   DatasetIterator iterate() const { return DatasetIterator(node_); }
 
-  // Elements of one reading, or kInfiniteCardinality, or kUnknownCardinality where a Generator decides.
+  // Elements of one reading, or kInfiniteCardinality, or kUnknownCardinality where a Generator decides or lines were
+  // not counted.
   int64_t cardinality() const;
   // Whether dimension 0 of an element is the examples: it comes from `batch` or a batched generator.
   bool batched() const;
+  // The size given to the last `batch`, which the last element may fall short of. Nothing where elements are no
+  // batches, come from a batched generator, or went through `map` since.
+  std::optional<int64_t> batch_size() const;
+  // Names, types and shapes of an element, as far as they are sure without making one: a batch's dimension 0 is
+  // kUnknownSize without drop_remainder. Nothing for a generator, and after `map`.
+  std::optional<ElementSpec> element_spec() const;
   // The pipeline in one line: sources with names, types and shapes (and of files base name, size and hash of the
-  // content), then the transformations with their options and seeds. Functions appear by their place only; so do the
-  // values in tensors.
+  // content, or of the first and last 64 KiB of text and NumPy files), then the transformations with their options and
+  // seeds. Functions appear by their place only; so do the values in tensors.
   std::string describe() const;
   // hash64 of describe(): differs where a saved position would not fit.
   uint64_t fingerprint() const;
 
  private:
-  explicit Dataset(std::shared_ptr<const data_internal::Node> node) : node_(std::move(node)) {}
+  explicit Dataset(std::shared_ptr<const data_internal::Node> node, const DatasetOptions& options = {})
+      : node_(std::move(node)), options_(options) {}
 
   std::shared_ptr<const data_internal::Node> node_;
+  DatasetOptions options_;
 };
 
 }  // namespace belfry

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -23,15 +24,17 @@ enum class Doing { kAbsent, kRunning, kInSum, kInExchange, kLeft };
 struct Seat {
   Doing doing = Doing::kRunning;
   bool left_sums = false;
-  bool stopped = false;  // was told of another replica's failure
-  CallSite site;         // while in a sum
-  std::string what;      // while in an exchange
-  at::Tensor value;      // while in an exchange
-  std::string error;     // set by whoever ended the wait with one
+  bool stopped = false;       // was told of another replica's failure
+  CallSite site;              // while in a sum
+  std::string what;           // while in an exchange
+  Rendezvous::Payload value;  // while in an exchange
+  std::string error;          // set by whoever ended the wait with one
   bool served = false;
   double sum = 0;
-  std::vector<at::Tensor> values;
+  std::vector<Rendezvous::Payload> values;
 };
+
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 // The k-th call of one tower meets the k-th of another. That is right for a loop that goes round more often in one, and
 // wrong where a tower leaves out one of several. Said once for each place.
@@ -53,8 +56,11 @@ void warn_of_pairing(const internal::SiteOrder::Uneven& calls) {
 
 class Rendezvous::State {
  public:
-  explicit State(int replicas)
-      : seats_(static_cast<size_t>(replicas)), order_(replicas), spins_(internal::spins_for(replicas)) {}
+  State(int replicas, std::string noun)
+      : noun_(std::move(noun)),
+        seats_(static_cast<size_t>(replicas)),
+        order_(replicas),
+        spins_(internal::spins_for(replicas)) {}
 
   void reset(int active) {
     const std::lock_guard lock(mutex_);
@@ -75,8 +81,8 @@ class Rendezvous::State {
     check_poison(seat);
     order_.note(replica, site);
     if (passed_.contains(site)) {
-      fail(ErrorKind::kFailedPrecondition, "tower ", replica, " reached the loss at ", to_string(site),
-           " after the other towers had gone past it: call losses in the same order in every tower");
+      fail(ErrorKind::kFailedPrecondition, noun_, " ", replica, " reached the loss at ", to_string(site),
+           " after the other ", noun_, "s had gone past it: call losses in the same order in every ", noun_);
     }
     posted_[site].emplace_back(replica, value);
     seat.doing = Doing::kInSum;
@@ -85,14 +91,20 @@ class Rendezvous::State {
     return seat.sum;
   }
 
-  std::vector<at::Tensor> exchange(int replica, const std::string& what, const at::Tensor& value) {
+  std::vector<Payload> exchange(int replica, const std::string& what, Payload value,
+                                std::optional<double> timeout_seconds) {
     Seat& seat = seats_[static_cast<size_t>(replica)];
     std::unique_lock lock(mutex_);
     check_poison(seat);
     seat.doing = Doing::kInExchange;
     seat.what = what;
-    seat.value = value;
-    wait(lock, seat);
+    seat.value = std::move(value);
+    Deadline deadline;
+    if (timeout_seconds) {
+      const std::chrono::duration<double> timeout(*timeout_seconds);
+      deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(timeout);
+    }
+    wait(lock, seat, deadline);
     return std::move(seat.values);
   }
 
@@ -128,11 +140,11 @@ class Rendezvous::State {
   void check_poison(Seat& seat) const {
     if (!failed_) return;
     seat.stopped = true;
-    fail(ErrorKind::kAborted, "stopped because tower ", *failed_, " failed");
+    fail(ErrorKind::kAborted, "stopped because ", noun_, " ", *failed_, " failed");
   }
 
   // Called with the lock held after the seat says what it waits for.
-  void wait(std::unique_lock<std::mutex>& lock, Seat& seat) {
+  void wait(std::unique_lock<std::mutex>& lock, Seat& seat, const Deadline& deadline = {}) {
     seat.served = false;
     seat.error.clear();
     advance();
@@ -141,8 +153,11 @@ class Rendezvous::State {
       lock.unlock();
       for (int i = 0; i < spins_ && epoch_.load(std::memory_order_acquire) == seen; ++i) internal::cpu_relax();
       lock.lock();
-      if (epoch_.load(std::memory_order_relaxed) == seen) {
-        changed_.wait(lock, [&] { return epoch_.load(std::memory_order_relaxed) != seen; });
+      const auto is_changed = [&] { return epoch_.load(std::memory_order_relaxed) != seen; };
+      if (!deadline) {
+        changed_.wait(lock, is_changed);
+      } else if (!changed_.wait_until(lock, *deadline, is_changed)) {
+        serve_late(seat);
       }
     }
     if (!seat.served) check_poison(seat);
@@ -153,6 +168,22 @@ class Rendezvous::State {
   void wake() {
     epoch_.fetch_add(1, std::memory_order_release);
     changed_.notify_all();
+  }
+
+  // The wait of this seat has lasted too long: it ends for all that wait.
+  void serve_late(const Seat& late) {
+    std::string missing;
+    for (size_t i = 0; i < seats_.size(); ++i) {
+      if (seats_[i].doing != Doing::kRunning) continue;
+      missing += concat(missing.empty() ? "" : ", ", noun_, " ", i);
+    }
+    const std::string error =
+        concat(late.what, ": ", missing, " did not come within timeout_seconds; the others have waited in vain");
+    for (Seat& seat : seats_) {
+      if (seat.doing == Doing::kInSum || seat.doing == Doing::kInExchange) serve(seat, error);
+    }
+    posted_.clear();
+    wake();
   }
 
   static bool in_sums(const Seat& seat) {
@@ -202,7 +233,7 @@ class Rendezvous::State {
       if (!first) first = &seat;
     }
     if (!first) return false;
-    std::vector<at::Tensor> values;
+    std::vector<Payload> values;
     for (const Seat& seat : seats_) {
       if (seat.doing == Doing::kInExchange) values.push_back(seat.value);
     }
@@ -212,10 +243,10 @@ class Rendezvous::State {
     return true;
   }
 
-  static void serve(Seat& seat, std::string error, std::vector<at::Tensor> values = {}) {
+  static void serve(Seat& seat, std::string error, std::vector<Payload> values = {}) {
     seat.error = std::move(error);
     seat.values = std::move(values);
-    seat.value = at::Tensor();
+    seat.value = nullptr;
     seat.served = true;
     seat.doing = Doing::kRunning;
   }
@@ -252,15 +283,17 @@ class Rendezvous::State {
     for (size_t i = 0; i < seats_.size(); ++i) {
       const Seat& seat = seats_[i];
       if (seat.doing == Doing::kLeft) {
-        return concat("tower ", first, " waits in ", seats_[first].what, " and tower ", i, " has returned without it");
+        return concat(noun_, " ", first, " waits in ", seats_[first].what, " and ", noun_, " ", i,
+                      " has returned without it");
       }
       if (seat.doing == Doing::kInExchange && seat.what != seats_[first].what) {
-        return concat("tower ", first, " calls ", seats_[first].what, " where tower ", i, " calls ", seat.what);
+        return concat(noun_, " ", first, " calls ", seats_[first].what, " where ", noun_, " ", i, " calls ", seat.what);
       }
     }
-    return "towers disagree";
+    return noun_ + "s disagree";
   }
 
+  const std::string noun_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<unsigned> epoch_{0};
@@ -273,12 +306,20 @@ class Rendezvous::State {
   const int spins_;
 };
 
-Rendezvous::Rendezvous(int replicas) : state_(std::make_unique<State>(replicas)) {}
+Rendezvous::Rendezvous(int replicas, std::string noun) : state_(std::make_unique<State>(replicas, std::move(noun))) {}
 Rendezvous::~Rendezvous() = default;
 void Rendezvous::reset(int active) { state_->reset(active); }
 double Rendezvous::sum(int replica, const CallSite& site, double value) { return state_->sum(replica, site, value); }
 std::vector<at::Tensor> Rendezvous::exchange(int replica, const std::string& what, const at::Tensor& value) {
-  return state_->exchange(replica, what, value);
+  std::vector<at::Tensor> values;
+  for (const Payload& theirs : exchange(replica, what, std::make_shared<const at::Tensor>(value), std::nullopt)) {
+    values.push_back(*static_cast<const at::Tensor*>(theirs.get()));
+  }
+  return values;
+}
+std::vector<Rendezvous::Payload> Rendezvous::exchange(int replica, const std::string& what, Payload value,
+                                                      std::optional<double> timeout_seconds) {
+  return state_->exchange(replica, what, std::move(value), timeout_seconds);
 }
 void Rendezvous::leave_sums(int replica) { state_->leave_sums(replica); }
 void Rendezvous::leave(int replica) { state_->leave(replica); }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ namespace belfry {
 // with more replicas than cores they sleep at once. Every wait ends when a replica fails.
 class Rendezvous {
  public:
-  explicit Rendezvous(int replicas);
+  // `noun` is what messages call a replica.
+  explicit Rendezvous(int replicas, std::string noun = "tower");
   ~Rendezvous();
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
@@ -36,8 +38,13 @@ class Rendezvous {
   double sum(int replica, const CallSite& site, double value);
 
   // Every replica's value, in replica order. All active replicas have to call it with the same `what`:
-  // kFailedPrecondition in each of them, naming two that differ, when they do not or when one has left.
+  // kFailedPrecondition in each of them, naming two that differ, when they do not or when one has left, and naming who
+  // is missing when one has waited for `timeout_seconds`.
   std::vector<at::Tensor> exchange(int replica, const std::string& what, const at::Tensor& value);
+  // The same for whatever `what` says the values are.
+  using Payload = std::shared_ptr<const void>;
+  std::vector<Payload> exchange(int replica, const std::string& what, Payload value,
+                                std::optional<double> timeout_seconds);
 
   // The replica's model_fn has returned: it counts as zero in sums from now on. It may still exchange. With the last
   // one's return the log is warned, once, of a place that some have passed less often than others.

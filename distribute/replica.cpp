@@ -310,6 +310,19 @@ void Replica::bump_leaves() {
   }
 }
 
+void Replica::take_written(const Variable& variable) {
+  Leaf* leaf = find_leaf(variable);
+  if (!leaf) return;
+  const at::NoGradGuard no_grad;
+  if (leaf->tensor.device() == variable.value().device()) {
+    leaf->tensor.unsafeGetTensorImpl()->bump_version();
+    leaf->variable_version = variable.version();
+  } else {
+    leaf->tensor.copy_(variable.value());  // bumps it; the next step copies once more
+  }
+  leaf->tensor_version = leaf->tensor._version();
+}
+
 void Replica::reset_buffers() {
   const at::NoGradGuard no_grad;
   for (const Buffer& buffer : buffers_) buffer.tensor.copy_(buffer.variable->value());

@@ -93,6 +93,9 @@ class Replica {
   bool leaves_written() const;
   // After variables were written: a graph that was recorded before fails instead of giving wrong gradients.
   void bump_leaves();
+  // The framework has written to the variable in the middle of a step: its leaf, if there is one, shows the new value,
+  // and a graph that was recorded with the old one fails.
+  void take_written(const Variable& variable);
   // Buffers back to the variables' values.
   void reset_buffers();
   // The variables have just been given this replica's values: they need not be copied back.

@@ -53,8 +53,11 @@ std::string text_of(const std::exception_ptr& error) {
 
 class ReplicaGroup::Impl {
  public:
-  explicit Impl(int replicas)
-      : rendezvous_(replicas), errors_(static_cast<size_t>(replicas)), spins_(internal::spins_for(replicas)) {
+  Impl(int replicas, const std::string& noun)
+      : noun_(noun),
+        rendezvous_(replicas, noun),
+        errors_(static_cast<size_t>(replicas)),
+        spins_(internal::spins_for(replicas)) {
     for (int i = 1; i < replicas; ++i) threads_.emplace_back([this, i] { serve(i); });
   }
 
@@ -122,10 +125,11 @@ class ReplicaGroup::Impl {
     }
     const std::exception_ptr error = errors_[failed];
     std::fill(errors_.begin(), errors_.end(), nullptr);
-    log_warning("tower ", failed, " failed: ", text_of(error));
+    log_warning(noun_, " ", failed, " failed: ", text_of(error));
     std::rethrow_exception(error);
   }
 
+  const std::string noun_;
   Rendezvous rendezvous_;
   std::vector<std::exception_ptr> errors_;
   std::atomic<int> first_failed_{-1};
@@ -140,9 +144,9 @@ class ReplicaGroup::Impl {
   std::vector<std::thread> threads_;
 };
 
-ReplicaGroup::ReplicaGroup(int replicas) {
+ReplicaGroup::ReplicaGroup(int replicas, const std::string& noun) {
   require(replicas >= 1, "ReplicaGroup: ", replicas, " replicas; at least 1 is wanted");
-  impl_ = std::make_unique<Impl>(replicas);
+  impl_ = std::make_unique<Impl>(replicas, noun);
 }
 ReplicaGroup::~ReplicaGroup() = default;
 int ReplicaGroup::size() const { return impl_->size(); }

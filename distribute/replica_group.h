@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "rendezvous.h"
 
@@ -15,8 +16,8 @@ namespace belfry {
 // One thread at a time may call run(). Used by the framework; users meet it through StepContext.
 class ReplicaGroup {
  public:
-  // kInvalidArgument unless replicas >= 1.
-  explicit ReplicaGroup(int replicas);
+  // kInvalidArgument unless replicas >= 1. `noun` is what messages call a replica.
+  explicit ReplicaGroup(int replicas, const std::string& noun = "tower");
   ~ReplicaGroup();
   ReplicaGroup(const ReplicaGroup&) = delete;
   ReplicaGroup& operator=(const ReplicaGroup&) = delete;

@@ -44,11 +44,12 @@ void average_into(Variable& variable, const std::vector<std::pair<at::Tensor, do
 
 }  // namespace
 
-ReplicaSet::ReplicaSet(VariableStore& store) : store_(store) {}
+ReplicaSet::ReplicaSet(VariableStore& store, std::string noun) : store_(store), noun_(std::move(noun)) {}
 ReplicaSet::~ReplicaSet() = default;
 
 void ReplicaSet::use(const std::vector<LogicalDevice>& devices, VariablePlacement placement) {
-  if (devices.size() == 1 || placement == VariablePlacement::kRoundRobin) store_.place_on(devices);
+  const bool alone = devices.size() == 1 && placement == VariablePlacement::kCentral;
+  if (alone || placement == VariablePlacement::kRoundRobin) store_.place_on(devices);
   for (size_t i = 0; i < devices.size(); ++i) {
     if (i == replicas_.size()) {
       replicas_.push_back(std::make_unique<Replica>(store_, static_cast<int>(i), devices[i]));
@@ -68,7 +69,7 @@ Replica& ReplicaSet::replica(int i) {
 }
 
 ReplicaGroup& ReplicaSet::group() {
-  if (!group_ || group_->size() < size()) group_ = std::make_unique<ReplicaGroup>(size());
+  if (!group_ || group_->size() < size()) group_ = std::make_unique<ReplicaGroup>(size(), noun_);
   return *group_;
 }
 
@@ -121,7 +122,7 @@ void ReplicaSet::prepare(const std::vector<const StepContext*>& steps) const {
       if (is_new || (!mine.written && !known->second.written)) continue;
       if (at::equal(known->second.value.cpu(), mine.value.cpu())) continue;
       fail(ErrorKind::kFailedPrecondition, "buffer '", buffers[i].variable->name(), "' (", mine.value.scalar_type(),
-           ") has one value in tower ", known->second.tower, " and another in tower ", mine.tower,
+           ") has one value in ", noun_, " ", known->second.tower, " and another in ", noun_, " ", mine.tower,
            "; only floating-point buffers can be averaged");
     }
   }

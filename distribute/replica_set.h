@@ -21,13 +21,16 @@ enum class VariablePlacement {
   kCentral,
   // The k-th parameter or buffer on the k-th device, round and round: none of them holds all.
   kRoundRobin,
+  // Where the store was told to (VariableStore::place_on).
+  kOfStore,
 };
 
 // Owns replicas and their threads for as long as the session lasts, and commits what replicas leave behind after a step
 // beside gradients: buffers and queued assignments. Used by the session's thread, while no replica runs.
 class ReplicaSet {
  public:
-  explicit ReplicaSet(VariableStore& store);
+  // `noun` is what messages call a replica.
+  explicit ReplicaSet(VariableStore& store, std::string noun = "tower");
   ~ReplicaSet();
   ReplicaSet(const ReplicaSet&) = delete;
   ReplicaSet& operator=(const ReplicaSet&) = delete;
@@ -70,6 +73,7 @@ class ReplicaSet {
   void note_versions(const Replica& replica);
 
   VariableStore& store_;
+  const std::string noun_;
   std::vector<std::unique_ptr<Replica>> replicas_;
   std::vector<std::optional<c10::Stream>> streams_;  // of each replica, once they have run at once
   // Of each replica's buffers, when their values were last those of the variables: the tensors' version counters.

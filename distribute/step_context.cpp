@@ -81,6 +81,20 @@ CallSite StepContext::next_occurrence(const std::source_location& where) {
   return here;
 }
 
+at::Tensor StepContext::variable(const std::string& name, const std::function<at::Tensor()>& initial, bool trainable) {
+  return replica().variable(name, initial, trainable);
+}
+
+void StepContext::check_arguments(const std::string& name, std::any arguments,
+                                  bool (*same)(const std::any& known, const std::any& now)) {
+  std::any& known = replica().module_arguments(name);
+  if (!known.has_value()) {
+    known = std::move(arguments);
+    return;
+  }
+  require(same(known, arguments), "module '", name, "' was made with other arguments; one name, one set of arguments");
+}
+
 double StepContext::sum_over_towers(double value, const std::source_location& where) {
   if (tower_count() == 1) return value;
   return options_.rendezvous->sum(tower_index(), next_occurrence(where), value);
@@ -92,6 +106,29 @@ std::vector<at::Tensor> StepContext::gather_towers(const std::string& what, cons
   std::vector<at::Tensor> values = options_.rendezvous->exchange(tower_index(), what, value);
   for (const at::Tensor& theirs : values) internal::take_over(theirs);
   return values;
+}
+
+std::vector<std::shared_ptr<const void>> StepContext::exchange(const std::string& what,
+                                                               std::shared_ptr<const void> value,
+                                                               std::optional<double> timeout_seconds) {
+  return options_.rendezvous->exchange(tower_index(), what, std::move(value), timeout_seconds);
+}
+
+std::vector<std::vector<at::Tensor>> StepContext::gather_lists(const std::string& what, std::vector<at::Tensor> values,
+                                                               std::optional<double> timeout_seconds) {
+  using List = std::vector<at::Tensor>;
+  if (!values.empty()) internal::publish(device());
+  std::vector<List> all;
+  for (const auto& theirs : exchange(what, std::make_shared<const List>(std::move(values)), timeout_seconds)) {
+    all.push_back(*static_cast<const List*>(theirs.get()));
+    for (const at::Tensor& tensor : all.back()) internal::take_over(tensor);
+  }
+  return all;
+}
+
+void StepContext::record(std::shared_ptr<PendingUpdate> update, MakeStepFinisher finisher) {
+  updates_.push_back(std::move(update));
+  finishers_.insert(finisher);
 }
 
 void StepContext::record_loss(const std::string& what, const at::Tensor& loss, const std::source_location& where) {

@@ -3,17 +3,26 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <any>
+#include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <source_location>
 #include <string>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
 #include "call_site.h"
 #include "loss_policy.h"
+#include "module_factory.h"
 #include "replica.h"
+#include "step_finisher.h"
 #include "variable_store.h"
 
 namespace belfry {
@@ -73,6 +82,38 @@ class StepContext {
   void note_combined(const Variable& variable) { combined_.insert(&variable); }
   bool was_combined(const Variable& variable) const { return combined_.contains(&variable); }
 
+  // The module of that name, which `make` makes at the first call on this tower and which lasts. `make` returns a
+  // module holder (Net(64, 10)) or a shared_ptr of a module; so does this. Parameters and buffers become variables
+  // below `name`; train or eval mode is set from training(). See Replica::module for what is an error.
+  template <class Make>
+  requires internal::ModuleFactory<std::remove_cvref_t<Make>>
+  auto module(const std::string& name, Make&& make) -> std::invoke_result_t<Make&> {
+    using Handle = std::invoke_result_t<Make&>;
+    using Impl = internal::ModuleOf<Handle>;
+    const auto erased = [&make]() -> std::shared_ptr<torch::nn::Module> { return internal::pointer_of(make()); };
+    return Handle(std::static_pointer_cast<Impl>(replica().module(name, typeid(Impl), erased, training())));
+  }
+
+  // The same for cheap arguments: ctx.module<Net>("net", 64, 10), with a holder or an Impl type. Arguments may not be
+  // modules or tensors, which would be state outside the store, and need ==. kInvalidArgument when they change.
+  template <class M, class... Args>
+  requires(!(sizeof...(Args) == 1 && (internal::ModuleFactory<Args> && ...))) auto module(const std::string& name,
+                                                                                          Args... args) {
+    static_assert(!(internal::kIsState<Args> || ...),
+                  "modules and tensors are not arguments: make them inside the module, or use module(name, factory)");
+    static_assert((std::equality_comparable<Args> && ...),
+                  "arguments are compared from step to step, and these have no ==: use module(name, factory)");
+    check_arguments(name, std::tuple<Args...>(args...));
+    if constexpr (requires { typename M::ContainedType; }) {
+      return module(name, [&] { return M(args...); });
+    } else {
+      return module(name, [&] { return std::make_shared<M>(args...); });
+    }
+  }
+
+  // A variable without a module, made by `initial` at its first use on any tower: TensorFlow's get_variable.
+  at::Tensor variable(const std::string& name, const std::function<at::Tensor()>& initial, bool trainable = true);
+
   // The sum over towers of a number on the host; towers meet by call site (see Rendezvous::sum).
   double sum_over_towers(double value, const std::source_location& where);
   // The sum over towers of a tensor of one shape, the same in each, differentiable. Every tower has to call it:
@@ -80,6 +121,14 @@ class StepContext {
   at::Tensor global_sum(const at::Tensor& value, std::source_location where = std::source_location::current());
   // The values of all towers, in tower order; not differentiable. Strict, as global_sum.
   std::vector<at::Tensor> gather_towers(const std::string& what, const at::Tensor& value);
+
+  // Lists of tensors, as gather_towers; for several replicas only. kFailedPrecondition, too, when the others do not
+  // come within the timeout.
+  std::vector<std::vector<at::Tensor>> gather_lists(const std::string& what, std::vector<at::Tensor> values,
+                                                    std::optional<double> timeout_seconds);
+  // Rendezvous::exchange for several replicas.
+  std::vector<std::shared_ptr<const void>> exchange(const std::string& what, std::shared_ptr<const void> value,
+                                                    std::optional<double> timeout_seconds);
 
   // Queues variable = value, or variable += delta, to be committed after the step in tower order: a variable must not
   // be written while other towers read it. With several towers every one's delta is added, and the last value stays.
@@ -99,11 +148,24 @@ class StepContext {
   // With a text that tells call and place, the same in all towers.
   const std::vector<std::pair<std::string, double>>& recorded_losses() const { return recorded_losses_; }
 
-  // Optimizers note here what they were asked to do, in the order of the calls.
-  void record(std::shared_ptr<PendingUpdate> update) { updates_.push_back(std::move(update)); }
+  // Optimizers note here what they were asked to do, in the order of the calls, and who is to do it where no Estimator
+  // does.
+  void record(std::shared_ptr<PendingUpdate> update, MakeStepFinisher finisher);
   const std::vector<std::shared_ptr<PendingUpdate>>& updates() const { return updates_; }
+  const std::set<MakeStepFinisher>& finishers() const { return finishers_; }
 
  private:
+  template <class Arguments>
+  void check_arguments(const std::string& name, Arguments arguments) {
+    check_arguments(name, std::any(arguments), [](const std::any& known, const std::any& now) {
+      const auto* a = std::any_cast<Arguments>(&known);
+      const auto* b = std::any_cast<Arguments>(&now);
+      return a && b && *a == *b;
+    });
+  }
+  void check_arguments(const std::string& name, std::any arguments,
+                       bool (*same)(const std::any& known, const std::any& now));
+
   CallSite next_occurrence(const std::source_location& where);
   void queue(const std::string& variable, const at::Tensor& value, bool add);
 
@@ -115,6 +177,7 @@ class StepContext {
   std::vector<Assignment> assignments_ = {};
   std::set<const Variable*> combined_ = {};
   std::vector<std::shared_ptr<PendingUpdate>> updates_ = {};
+  std::set<MakeStepFinisher> finishers_ = {};
   std::vector<std::pair<std::string, double>> recorded_losses_ = {};
 };
 

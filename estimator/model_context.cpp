@@ -11,10 +11,6 @@ ModelContext::ModelContext(ReplicaSet& replicas, int tower, ModeKeys mode, const
 
 ModelContext::~ModelContext() = default;
 
-at::Tensor ModelContext::variable(const std::string& name, const std::function<at::Tensor()>& initial, bool trainable) {
-  return replica().variable(name, initial, trainable);
-}
-
 void ModelContext::summary(const std::string& tag, const at::Tensor& value) {
   require(value.numel() == 1, "summary '", tag, "' is a tensor of shape ", value.sizes(), "; one number is wanted");
   summaries_.emplace_back(tag, value.detach());
@@ -30,16 +26,6 @@ std::vector<const StepContext*> ModelContext::steps() const {
   std::vector<const StepContext*> steps;
   for (const auto& tower : towers_) steps.push_back(tower.get());
   return steps;
-}
-
-void ModelContext::check_arguments(const std::string& name, std::any arguments,
-                                   bool (*same)(const std::any& known, const std::any& now)) {
-  std::any& known = replica().module_arguments(name);
-  if (!known.has_value()) {
-    known = std::move(arguments);
-    return;
-  }
-  require(same(known, arguments), "module '", name, "' was made with other arguments; one name, one set of arguments");
 }
 
 }  // namespace belfry

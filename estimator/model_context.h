@@ -1,16 +1,9 @@
 // What a model_fn is given beside data and mode.
 #pragma once
 
-#include <any>
-#include <concepts>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
-#include <type_traits>
-#include <typeindex>
-#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -21,37 +14,7 @@
 
 namespace belfry {
 
-namespace internal {
-
-// The module class behind a holder (Net made by TORCH_MODULE) or a shared_ptr<NetImpl>.
-template <class Handle>
-using ModuleOf = std::remove_cvref_t<decltype(*std::declval<Handle&>().operator->())>;
-
-template <class Handle>
-std::shared_ptr<ModuleOf<Handle>> pointer_of(const Handle& handle) {
-  if constexpr (requires { handle.ptr(); }) {
-    return handle.ptr();
-  } else {
-    return handle;
-  }
-}
-
-// Asking a module holder whether it can be called without arguments does not compile.
-template <class F>
-concept ModuleFactory = !requires {
-  typename F::ContainedType;
-}
-&&std::invocable<F&>;
-
-template <class T>
-inline constexpr bool kIsState = std::is_convertible_v<T, at::Tensor> || requires(T& t) {
-  t->parameters();
-}
-|| requires(T& t) { t.parameters(); };
-
-}  // namespace internal
-
-// One call of a model_fn, on one tower. Adds to StepContext what models are made of. Used by the thread that runs the
+// One call of a model_fn, on one tower. Modules and variables are made by StepContext. Used by the thread that runs the
 // call, and only while it runs.
 class ModelContext : public StepContext {
  public:
@@ -63,38 +26,6 @@ class ModelContext : public StepContext {
   // Whether this call is traced for an export, which is always a model of one tower on the CPU.
   bool exporting() const { return exporting_; }
   void set_exporting() { exporting_ = true; }
-
-  // The module of that name, which `make` makes at the first call on this tower and which lasts. `make` returns a
-  // module holder (Net(64, 10)) or a shared_ptr of a module; so does this. Parameters and buffers become variables
-  // below `name`; train or eval mode is set from mode(). See Replica::module for what is an error.
-  template <class Make>
-  requires internal::ModuleFactory<std::remove_cvref_t<Make>>
-  auto module(const std::string& name, Make&& make) -> std::invoke_result_t<Make&> {
-    using Handle = std::invoke_result_t<Make&>;
-    using Impl = internal::ModuleOf<Handle>;
-    const auto erased = [&make]() -> std::shared_ptr<torch::nn::Module> { return internal::pointer_of(make()); };
-    return Handle(std::static_pointer_cast<Impl>(replica().module(name, typeid(Impl), erased, training())));
-  }
-
-  // The same for cheap arguments: ctx.module<Net>("net", 64, 10), with a holder or an Impl type. Arguments may not be
-  // modules or tensors, which would be state outside the store, and need ==. kInvalidArgument when they change.
-  template <class M, class... Args>
-  requires(!(sizeof...(Args) == 1 && (internal::ModuleFactory<Args> && ...))) auto module(const std::string& name,
-                                                                                          Args... args) {
-    static_assert(!(internal::kIsState<Args> || ...),
-                  "modules and tensors are not arguments: make them inside the module, or use module(name, factory)");
-    static_assert((std::equality_comparable<Args> && ...),
-                  "arguments are compared from step to step, and these have no ==: use module(name, factory)");
-    check_arguments(name, std::tuple<Args...>(args...));
-    if constexpr (requires { typename M::ContainedType; }) {
-      return module(name, [&] { return M(args...); });
-    } else {
-      return module(name, [&] { return std::make_shared<M>(args...); });
-    }
-  }
-
-  // A variable without a module, made by `initial` at its first use on any tower: TensorFlow's get_variable.
-  at::Tensor variable(const std::string& name, const std::function<at::Tensor()>& initial, bool trainable = true);
 
   // Notes a scalar for TensorBoard, written when this step is one that RunConfig::save_summary_steps picks. `value` is
   // one number. With several towers the first one's counts.
@@ -112,17 +43,6 @@ class ModelContext : public StepContext {
   std::optional<int64_t> rows() const { return rows_; }
 
  private:
-  template <class Arguments>
-  void check_arguments(const std::string& name, Arguments arguments) {
-    check_arguments(name, std::any(arguments), [](const std::any& known, const std::any& now) {
-      const auto* a = std::any_cast<Arguments>(&known);
-      const auto* b = std::any_cast<Arguments>(&now);
-      return a && b && *a == *b;
-    });
-  }
-  void check_arguments(const std::string& name, std::any arguments,
-                       bool (*same)(const std::any& known, const std::any& now));
-
   ReplicaSet& replicas_;
   ModeKeys mode_;
   const RunConfig& config_;

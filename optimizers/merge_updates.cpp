@@ -9,10 +9,15 @@
 namespace belfry {
 namespace {
 
-std::string call_of(const PendingUpdate& update) { return update.call() + " of " + update.optimizer().name(); }
+std::string call_of(const PendingUpdate& update) {
+  const int64_t steps = update.optimizer().accumulation().steps;
+  return concat(update.call(), " of ", update.optimizer().name(), steps > 1 ? concat(" over ", steps, " steps") : "");
+}
 
 std::string call_or_nothing(const StepContext& tower, size_t k) {
-  return k < tower.updates().size() ? tower.updates()[k]->description() : "nothing";
+  if (k >= tower.updates().size()) return "nothing";
+  const std::source_location& where = tower.updates()[k]->where();
+  return concat(call_of(*tower.updates()[k]), " at ", where.file_name(), ":", where.line());
 }
 
 void check_same_calls(const std::vector<const StepContext*>& towers) {

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "distribute/step_context.h"
 #include "optimizers/internal/combine_gradients.h"
+#include "optimizers/internal/update_finisher.h"
 
 namespace belfry {
 
@@ -134,7 +135,7 @@ TrainOp Optimizer::minimize(const at::Tensor& loss, StepContext& context, const 
   for (const Replica::Leaf* leaf : chosen_leaves(options.var_list, context.replica())) {
     update->variables.push_back(leaf->variable);
   }
-  context.record(update);
+  context.record(update, &internal::UpdateFinisher::make);
   return TrainOp(std::move(update));
 }
 
@@ -181,7 +182,7 @@ TrainOp Optimizer::apply_gradients(GradientsAndVariables gradients, StepContext&
     update->variables.push_back(entry.variable);
   }
   update->gradients.push_back(std::move(gradients));
-  context.record(update);
+  context.record(update, &internal::UpdateFinisher::make);
   return TrainOp(std::move(update));
 }
 

@@ -2,14 +2,15 @@
 # Builds one of the benchmarks and runs it, on a machine that does nothing else:
 #   scripts/benchmark.sh step [--scale 0.1] [--repetitions 3]    steps per second: a hand-written loop, Estimator, towers
 #   scripts/benchmark.sh phases [--svg FILE]                     where the time of a step goes
+#   scripts/benchmark.sh collectives                             ms of all_reduce against what memcpy would take
 #   scripts/benchmark.sh aggregate                               GB/s of the towers' reduction against memcpy
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${1:-}
 case $name in
-  step | phases | aggregate) shift ;;
+  step | phases | aggregate | collectives) shift ;;
   *)
-    sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

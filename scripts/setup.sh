@@ -5,7 +5,7 @@ set -euo pipefail
 
 torch_version=2.11.0
 packages=(g++ cmake ninja-build ccache python3-pip ca-certificates
-  protobuf-compiler libprotobuf-dev libleveldb-dev libisal-dev libfarmhash-dev nlohmann-json3-dev
+  protobuf-compiler libprotobuf-dev libleveldb-dev libisal-dev libfarmhash-dev libzip-dev nlohmann-json3-dev
   libboost-program-options-dev libbenchmark-dev catch2)
 gpu=auto
 for argument in "$@"; do

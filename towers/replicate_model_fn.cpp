@@ -1,6 +1,7 @@
 #include "towers/replicate_model_fn.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <atomic>
@@ -127,8 +128,7 @@ class ReplicatedModelFn {
                           Rendezvous& rendezvous) const {
     const StepScope scope(ctx);
     const RandomScope random(ctx.random_seed());
-    EstimatorSpec spec =
-        model_fn_(on_device(batch.features, ctx.device()), on_device(batch.labels, ctx.device()), mode, ctx);
+    EstimatorSpec spec = call_model_fn(batch, mode, ctx);
     spec.validate();
     require(spec.mode == mode, "tower ", ctx.tower_index(), ": the model_fn was called for mode ", to_string(mode),
             " and returned a spec for mode ", to_string(spec.mode));
@@ -138,6 +138,18 @@ class ReplicatedModelFn {
       run_backward(ctx);
     }
     return spec;
+  }
+
+  // LibTorch's batch norm refuses a single row, and does not know whose it is.
+  EstimatorSpec call_model_fn(const internal::TowerBatch& batch, ModeKeys mode, ModelContext& ctx) const {
+    try {
+      return model_fn_(on_device(batch.features, ctx.device()), on_device(batch.labels, ctx.device()), mode, ctx);
+    } catch (const c10::Error& error) {
+      const std::string text = error.what_without_backtrace();
+      if (batch.rows > 1 || text.find("more than 1 value per channel") == std::string::npos) throw;
+      fail(ErrorKind::kInvalidArgument, "tower ", ctx.tower_index(), " has one row of the batch, and batch norm wants ",
+           "two: set ReplicateOptions::min_rows_per_tower to 2, or batch_norm to kSync (", text, ")");
+    }
   }
 
   bool is_verified(int active, ModeKeys mode, const ModelContext& ctx) const {

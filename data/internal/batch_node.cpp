@@ -46,6 +46,16 @@ class BatchNode : public Node {
   }
 
   bool batched() const override { return true; }
+  std::optional<int64_t> batch_size() const override { return size_; }
+
+  std::optional<ElementSpec> element_spec() const override {
+    std::optional<ElementSpec> spec = input_->element_spec();
+    if (!spec) return std::nullopt;
+    for (std::vector<ElementSpec::Entry>* side : {&spec->features, &spec->labels}) {
+      for (auto& [name, entry] : *side) entry.shape.insert(entry.shape.begin(), drop_remainder_ ? size_ : kUnknownSize);
+    }
+    return spec;
+  }
 
   int64_t cardinality() const override {
     const int64_t total = input_->cardinality();
@@ -56,6 +66,9 @@ class BatchNode : public Node {
   std::unique_ptr<Stream> open(int64_t pass) const override {
     return std::make_unique<BatchStream>(input_->open(pass), size_, drop_remainder_);
   }
+
+  const NodePtr* input() const override { return &input_; }
+  NodePtr over(NodePtr input) const override { return make_batch(std::move(input), size_, drop_remainder_); }
 
  private:
   NodePtr input_;

@@ -56,7 +56,7 @@ CsvTable::CsvTable(const CsvOptions& options) : options_(options), label_names_(
   }
 }
 
-void CsvTable::read(std::string_view text, const std::string& file) {
+int64_t CsvTable::read(std::string_view text, const std::string& file) {
   CsvTokenizer tokens(text, file, options_.separator);
   if (options_.header) {
     read_header(tokens, file);
@@ -67,6 +67,7 @@ void CsvTable::read(std::string_view text, const std::string& file) {
   int64_t rows = 0;
   for (; tokens.next(cells); ++rows) read_row(cells, {file, tokens.line()});
   require(rows > 0, file, ": there are no data rows");
+  return rows;
 }
 
 void CsvTable::read_header(CsvTokenizer& tokens, const std::string& file) {

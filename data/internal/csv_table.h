@@ -16,8 +16,8 @@ class CsvTable {
   // Checks what can be checked without a file. `options` has to outlive this object.
   explicit CsvTable(const CsvOptions& options);
 
-  // Appends all rows of a file, whose content is `text`. See Dataset::from_csv for the errors.
-  void read(std::string_view text, const std::string& file);
+  // Appends all rows of a file, whose content is `text`, and says how many. See Dataset::from_csv for the errors.
+  int64_t read(std::string_view text, const std::string& file);
   // Ends the use of this object.
   Batch finish();
 

@@ -51,6 +51,7 @@ class MappedRows : public RowSource {
 
   std::string describe() const override { return input_->describe() + ".map"; }
   int64_t rows() const override { return rows_.rows(); }
+  std::optional<ElementSpec> element_spec() const override { return std::nullopt; }
   Batch row(int64_t i) const override { return apply(function_, rows_.row(i)); }
 
   Batch range(int64_t start, int64_t step, int64_t count) const override {
@@ -66,6 +67,9 @@ class MappedRows : public RowSource {
     for (int64_t k = 0; k < indices.numel(); ++k) elements.push_back(row(numbers[k]));
     return stack(elements);
   }
+
+  const NodePtr* input() const override { return &input_; }
+  NodePtr over(NodePtr input) const override { return make_map(std::move(input), function_); }
 
  private:
   NodePtr input_;
@@ -100,9 +104,15 @@ class MapNode : public Node {
   std::string describe() const override { return input_->describe() + ".map"; }
   int64_t cardinality() const override { return input_->cardinality(); }
   bool batched() const override { return input_->batched(); }
+  // The function may change both.
+  std::optional<int64_t> batch_size() const override { return std::nullopt; }
+  std::optional<ElementSpec> element_spec() const override { return std::nullopt; }
   std::unique_ptr<Stream> open(int64_t pass) const override {
     return std::make_unique<MapStream>(input_->open(pass), function_);
   }
+
+  const NodePtr* input() const override { return &input_; }
+  NodePtr over(NodePtr input) const override { return make_map(std::move(input), function_); }
 
  private:
   NodePtr input_;

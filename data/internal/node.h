@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "data/batch.h"
+#include "data/element_spec.h"
 #include "data/internal/position.h"
 
 namespace belfry::data_internal {
@@ -36,10 +38,21 @@ class Node {
   virtual std::string describe() const = 0;
   virtual int64_t cardinality() const = 0;
   virtual bool batched() const = 0;
+  // See Dataset::batch_size.
+  virtual std::optional<int64_t> batch_size() const;
+  // See Dataset::element_spec.
+  virtual std::optional<ElementSpec> element_spec() const;
   // `pass` counts the readings that one reading of the whole pipeline makes of this node.
   virtual std::unique_ptr<Stream> open(int64_t pass) const = 0;
+  // What a transformation reads; null for a source.
+  virtual const std::shared_ptr<const Node>* input() const { return nullptr; }
+  // The same transformation of another input. Not for sources.
+  virtual std::shared_ptr<const Node> over(std::shared_ptr<const Node> input) const;
 };
 
 using NodePtr = std::shared_ptr<const Node>;
+
+// The pipeline with another node in each place for which `replacement` gives one, which is not looked into further.
+NodePtr rebuild(const NodePtr& node, const std::function<NodePtr(const Node&)>& replacement);
 
 }  // namespace belfry::data_internal

@@ -104,6 +104,9 @@ class PrefetchNode : public Node {
     return std::make_unique<PrefetchStream>(input_->open(pass), buffer_);
   }
 
+  const NodePtr* input() const override { return &input_; }
+  NodePtr over(NodePtr input) const override { return make_prefetch(std::move(input), buffer_); }
+
  private:
   NodePtr input_;
   int64_t buffer_;

@@ -96,6 +96,9 @@ class RepeatNode : public Node {
     return std::make_unique<RepeatStream>(*input_, count_, count_ == kForever ? pass : pass * count_);
   }
 
+  const NodePtr* input() const override { return &input_; }
+  NodePtr over(NodePtr input) const override { return make_repeat(std::move(input), count_); }
+
  private:
   NodePtr input_;
   int64_t count_;

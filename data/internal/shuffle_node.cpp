@@ -150,6 +150,9 @@ class ShuffleNode : public Node {
     return std::make_unique<WindowShuffleStream>(input_->open(pass), window, seed);
   }
 
+  const NodePtr* input() const override { return &input_; }
+  NodePtr over(NodePtr input) const override { return make_shuffle(std::move(input), options_); }
+
  private:
   NodePtr input_;
   ShuffleOptions options_;

@@ -9,12 +9,6 @@
 namespace belfry::data_internal {
 namespace {
 
-int64_t count_of(int64_t total, const Slice& slice) {
-  const int64_t left = std::max<int64_t>(0, total - slice.offset);
-  const int64_t count = left / slice.stride + (left % slice.stride != 0);
-  return slice.limit < 0 ? count : std::min(count, slice.limit);
-}
-
 class SlicedRows : public RowSource {
  public:
   SlicedRows(NodePtr input, const Slice& slice, std::string call)
@@ -36,6 +30,9 @@ class SlicedRows : public RowSource {
     if (slice_.offset == 0 && slice_.stride == 1) return all_.select(indices);
     return all_.select(indices * slice_.stride + slice_.offset);
   }
+
+  const NodePtr* input() const override { return &input_; }
+  NodePtr over(NodePtr input) const override { return make_slice(std::move(input), slice_, call_); }
 
  private:
   NodePtr input_;
@@ -110,6 +107,9 @@ class SliceNode : public Node {
     return std::make_unique<SliceStream>(input_->open(pass), slice_);
   }
 
+  const NodePtr* input() const override { return &input_; }
+  NodePtr over(NodePtr input) const override { return make_slice(std::move(input), slice_, call_); }
+
  private:
   NodePtr input_;
   Slice slice_;
@@ -117,6 +117,12 @@ class SliceNode : public Node {
 };
 
 }  // namespace
+
+int64_t count_of(int64_t total, const Slice& slice) {
+  const int64_t left = std::max<int64_t>(0, total - slice.offset);
+  const int64_t count = left / slice.stride + (left % slice.stride != 0);
+  return slice.limit < 0 ? count : std::min(count, slice.limit);
+}
 
 NodePtr make_slice(NodePtr input, const Slice& slice, const std::string& call) {
   if (as_rows(input)) return std::make_shared<SlicedRows>(std::move(input), slice, call);

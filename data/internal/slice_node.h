@@ -12,6 +12,9 @@ struct Slice {
   int64_t limit = -1;
 };
 
+// How many of `total` elements.
+int64_t count_of(int64_t total, const Slice& slice);
+
 // With random access if the input has it. `call` is what the user wrote, for the description.
 NodePtr make_slice(NodePtr input, const Slice& slice, const std::string& call);
 

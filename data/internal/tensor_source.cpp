@@ -28,6 +28,18 @@ TensorDict adopt_all(const char* side, const TensorDict& dict) {
   return out;
 }
 
+// Of a row of each column.
+std::vector<ElementSpec::Entry> row_specs(const TensorDict& columns) {
+  std::vector<ElementSpec::Entry> specs;
+  for (const auto& [name, value] : columns) {
+    const std::vector<int64_t> sizes = value.sizes();
+    EntrySpec spec{.shape = {sizes.begin() + 1, sizes.end()}};
+    if (value.is_tensor()) spec.dtype = value.tensor().scalar_type();
+    specs.emplace_back(name, std::move(spec));
+  }
+  return specs;
+}
+
 }  // namespace
 
 TensorSource::TensorSource(Features features, Labels labels, std::string origin)
@@ -44,6 +56,10 @@ TensorSource::TensorSource(Features features, Labels labels, std::string origin)
 std::string TensorSource::describe() const {
   const std::string labels = columns_.labels.empty() ? "none" : data_internal::describe(columns_.labels);
   return origin_ + "(features: " + data_internal::describe(columns_.features) + "; labels: " + labels + ")";
+}
+
+std::optional<ElementSpec> TensorSource::element_spec() const {
+  return ElementSpec{row_specs(columns_.features), row_specs(columns_.labels)};
 }
 
 Batch TensorSource::row(int64_t i) const { return data_internal::row(columns_, i); }

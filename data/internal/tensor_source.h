@@ -11,6 +11,7 @@ class TensorSource : public RowSource {
   TensorSource(Features features, Labels labels, std::string origin);
 
   std::string describe() const override;
+  std::optional<ElementSpec> element_spec() const override;
   int64_t rows() const override { return rows_; }
   Batch row(int64_t i) const override;
   Batch range(int64_t start, int64_t step, int64_t count) const override;

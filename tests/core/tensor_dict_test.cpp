@@ -42,6 +42,10 @@ TEST_CASE("a dict inside a dict is entries below its name", "[core]") {
   CHECK_THROWS_WITH(dict.nested("use"), Catch::Contains("'use/'") && Catch::Contains("'user/age'"));
   CHECK_THROWS_WITH(dict.set_nested("", dict), Catch::Contains("needs a name"));
   CHECK(dict.rows() == 2);
+  dict.set_nested("user", {{"city", at::ones({2})}});  // takes the place of what was there
+  CHECK(dict.names() == std::vector<std::string>{"x", "user/city"});
+  dict.set_nested("user", TensorDict(at::full({2}, 7.0)));
+  CHECK(dict.nested("user").tensor().equal(at::full({2}, 7.0)));
 }
 
 TEST_CASE("what a dict refuses, it names", "[core]") {

@@ -105,7 +105,8 @@ TEST_CASE("numbers at the edge of a type are read or refused, never changed", "[
   CHECK_THROWS_WITH(table("a\n1\n1e39\n"), Contains("'1e39'"));
   CHECK(table("a\n1e-40\n").features["a"][0].item<float>() == 1e-40f);
   const auto type = GENERATE(CsvType::kFloat32, CsvType::kFloat64);
-  for (const std::string& tiny : {std::string("1e-400"), std::string("-12.5E-4000"), "0." + std::string(400, '0') + "1"}) {
+  for (const std::string& tiny :
+       {std::string("1e-400"), std::string("-12.5E-4000"), "0." + std::string(400, '0') + "1"}) {
     CHECK(table("a\n" + tiny + "\n", {.dtypes = {{"a", type}}}).features["a"][0].item<double>() == 0);
     CHECK(table("a\n" + tiny + "\n").features["a"][0].item<double>() == 0);
   }

@@ -200,6 +200,18 @@ TEST_CASE("accumulate_steps: wrong numbers and shared names are refused", "[towe
   CHECK_FAILS(runner.train(testing::column({1, 2}), testing::column({1, 2})), ErrorKind::kAlreadyExists, ".name");
 }
 
+TEST_CASE("accumulate_steps: towers that gather for different numbers of steps are told of both",
+          "[towers][optimizer][accumulate]") {
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
+    const at::Tensor loss = testing::abs_loss(features, labels, testing::scalar_variable(ctx, "c", 10));
+    const TowerOptimizer optimizer(GradientDescent({.learning_rate = 1}), {.accumulate_steps = ctx.tower_index() + 2});
+    return EstimatorSpec::train(loss, optimizer.minimize(loss, ctx));
+  };
+  TowerRunner runner(towers(model, 2));
+  CHECK_FAILS(runner.train(testing::column({1, 2}), testing::column({1, 2})), ErrorKind::kFailedPrecondition,
+              "of tower 0 is minimize of SGD over 2 steps");
+}
+
 // --- As users see it ---
 
 // Five batches of 4, 4, 4, 4 and 2 rows, for so many passes.

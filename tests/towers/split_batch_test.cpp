@@ -165,6 +165,14 @@ TEST_CASE("split_batch cuts nested dictionaries, and shares one that is named", 
   CHECK(list(parts[1].features.nested("users")["table"]) == List{9, 9});
 }
 
+TEST_CASE("split_batch refuses a shared entry that nothing is called", "[towers][split]") {
+  const Features features{{"x", doubles({0, 1})}, {"table", doubles({9})}};
+  CHECK_FAILS(split_batch(features, doubles({0, 1}), {.towers = 2, .shared_entries = {"table", "tabel"}}),
+              ErrorKind::kInvalidArgument, "'tabel', and the batch has no such entry; it has 'x', 'table'");
+  const Features nested{{"x", doubles({0, 1})}};  // a batch to predict lacks the labels' entries
+  CHECK(split_batch(nested, {}, {.towers = 2, .shared_entries = {"weights_of_labels"}}).size() == 2);
+}
+
 TEST_CASE("split_batch shares the memory of dense entries", "[towers][split]") {
   const at::Tensor x = at::arange(6);
   const auto parts = split_batch(x, Labels(), {.towers = 3});

@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
+#include <torch/nn/modules/batchnorm.h>
 
 #include <atomic>
 #include <functional>
@@ -70,6 +71,17 @@ TEST_CASE("towers: running statistics are averaged by rows", "[towers][buffers]"
   TowerRunner two = runner_of(norm_model(), 2);
   two.train(column({1, 2, 3, 10, 20}), Labels());  // means 2 and 15 of 3 and 2 rows
   CHECK(two.value("norm/mean").item<double>() == Approx(0.1 * (2 * 3 + 15 * 2) / 5));
+}
+
+TEST_CASE("towers: batch norm over one row says which tower has it, and what helps", "[towers][buffers]") {
+  const auto model = [](const Features& features, const Labels&, ModeKeys, ModelContext& ctx) {
+    auto norm = ctx.module("norm", [] { return torch::nn::BatchNorm1d(1); });
+    const at::Tensor loss = norm->forward(features.tensor().to(at::kFloat)).square().mean();
+    return EstimatorSpec::train(loss, TowerOptimizer(GradientDescent({.learning_rate = 0.1})).minimize(loss, ctx));
+  };
+  TowerRunner runner(replicate_model_fn(model, {.devices = cpus(2)}));
+  CHECK_FAILS(runner.train(column({1, 2, 3}), Labels()), ErrorKind::kInvalidArgument,
+              "tower 1 has one row of the batch, and batch norm wants two: set ReplicateOptions::min_rows_per_tower");
 }
 
 TEST_CASE("towers: idle towers go on with the statistics of the others", "[towers][buffers]") {

@@ -16,6 +16,22 @@ bool is_shared(const std::string& name, const std::vector<std::string>& shared) 
   });
 }
 
+// A name that nothing has is a slip of the pen. Batches without labels lack those that are shared.
+void check_shared(const Features& features, const Labels& labels, const std::vector<std::string>& shared) {
+  if (labels.empty()) return;
+  for (const std::string& listed : shared) {
+    const auto is_it = [&](const TensorDict::Entry& entry) { return is_shared(entry.first, {listed}); };
+    if (std::any_of(features.begin(), features.end(), is_it) || std::any_of(labels.begin(), labels.end(), is_it))
+      continue;
+    std::string names;
+    for (const TensorDict* dict : {&features, &labels}) {
+      for (const std::string& name : dict->names()) names += concat(names.empty() ? "'" : ", '", name, "'");
+    }
+    fail(ErrorKind::kInvalidArgument, "replicate_model_fn: shared_entries has '", listed,
+         "', and the batch has no such entry; it has ", names);
+  }
+}
+
 std::string described(const char* dict, const std::string& name) {
   return name.empty() ? dict : concat(dict, " '", name, "'");
 }
@@ -62,6 +78,7 @@ TensorDict slice(const TensorDict& dict, int64_t start, int64_t rows, const std:
 }  // namespace
 
 std::vector<TowerBatch> split_batch(const Features& features, const Labels& labels, const SplitOptions& options) {
+  check_shared(features, labels, options.shared_entries);
   RowCheck check;
   check.add("feature", features, options.shared_entries);
   check.add("label", labels, options.shared_entries);

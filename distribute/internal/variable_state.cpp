@@ -1,0 +1,227 @@
+#include "distribute/internal/variable_state.h"
+
+#include <ATen/ATen.h>
+
+#include "core/error.h"
+#include "distribute/internal/context_stack.h"
+#include "distribute/internal/reduce_values.h"
+#include "distribute/replica_context.h"
+#include "distribute/step_context.h"
+#include "distribute/strategy.h"
+
+namespace belfry::internal {
+namespace {
+
+using Lists = std::vector<std::vector<at::Tensor>>;
+
+void apply(char operation, at::Tensor& value, const at::Tensor& by) {
+  if (operation == '=') {
+    value.copy_(by);
+  } else {
+    value.add_(by.to(value.device()), operation == '+' ? 1 : -1);
+  }
+}
+
+const char* call_of(char operation) {
+  return operation == '=' ? "assign" : operation == '+' ? "assign_add" : "assign_sub";
+}
+
+}  // namespace
+
+VariableState::VariableState(Strategy& strategy, Variable& master, const VariableOptions& options, int copies)
+    : strategy_(strategy), master_(&master), options_(options) {
+  if (copies < 2) return;
+  for (int i = 0; i < copies; ++i) {
+    // The first value is every copy's; a restored one is that of all together.
+    copies_.push_back(at::empty_like(master.value(), strategy.worker_devices()[static_cast<size_t>(i)].device));
+    copies_.back().copy_(master.value());
+  }
+  master_version_ = master.version();
+  if (!strategy.store().was_restored(master.name())) return;
+  --master_version_;
+  take_restored();
+}
+
+VariableState::VariableState(Strategy& strategy, std::unique_ptr<Variable> own, const VariableOptions& options)
+    : strategy_(strategy), own_(std::move(own)), master_(own_.get()), options_(options) {}
+
+ReplicaContext* VariableState::current_replica() const {
+  ReplicaContext* replica = thread_context().replica;
+  if (!replica || own_) return nullptr;  // an ordinary variable has no replicas
+  if (&replica->strategy() == &strategy_) return replica;
+  fail(ErrorKind::kFailedPrecondition, "variable '", name(), "' of ", strategy_.name(), " was used in a replica of ",
+       replica->strategy().name());
+}
+
+at::Tensor VariableState::value() {
+  ReplicaContext* replica = current_replica();
+  if (!replica) {
+    if (!has_copies()) return master_->value();
+    if (!strategy_.is_running()) take_restored();
+    return aggregated();
+  }
+  if (has_copies()) return copies_[static_cast<size_t>(replica->replica_id())];
+  return StepContext::current()->replica().variable(
+      name(), [this] { return master_->value(); }, trainable());
+}
+
+at::Tensor VariableState::checked(const at::Tensor& value, const char* call) const {
+  const at::Tensor& mine = master_->value();
+  require(value.sizes() == mine.sizes(), call, ": variable '", name(), "' has shape ", mine.sizes(),
+          " and was given a value of shape ", value.sizes());
+  require(at::can_cast(value.scalar_type(), mine.scalar_type()), call, ": variable '", name(), "' holds ",
+          mine.scalar_type(), " and was given ", value.scalar_type(), ", of which a part would be lost");
+  return value.detach().to(mine.scalar_type());
+}
+
+void VariableState::change(char operation, const at::Tensor& value) {
+  const at::NoGradGuard no_grad;
+  const char* call = call_of(operation);
+  const at::Tensor given = checked(value, call);
+  ReplicaContext* replica = current_replica();
+  if (!replica) return change_everywhere(operation, given);
+  if (has_copies()) return apply(operation, copies_[static_cast<size_t>(replica->replica_id())], given);
+  change_together(*replica, call, {given}, [&](at::Tensor& mine, const Lists& all) {
+    std::vector<at::Tensor> values;
+    for (const auto& list : all) values.push_back(list[0]);
+    const bool sum = options_.aggregation == VariableAggregation::kSum;
+    const at::Tensor combined =
+        options_.aggregation == VariableAggregation::kOnlyFirstReplica
+            ? values[0]
+            : reduce_over_replicas(call, sum ? ReduceOp::kSum : ReduceOp::kMean, values, mine.device());
+    apply(operation, mine, combined);
+  });
+}
+
+void VariableState::change_by_number(char operation, double number) {
+  const bool in_replicas = current_replica() && !has_copies() && strategy_.num_replicas_in_sync() > 1;
+  require(!in_replicas || options_.aggregation != VariableAggregation::kSum, call_of(operation), ": variable '", name(),
+          "' adds up what replicas give, and was given one number, ", number,
+          ", for all: it could be meant once or for each replica. Give a tensor, which counts for each");
+  change(operation, at::full(master_->value().sizes(), number, master_->value().options().device(at::kCPU)));
+}
+
+void VariableState::change_together(
+    ReplicaContext& replica, const char* call, std::vector<at::Tensor> given,
+    const std::function<void(at::Tensor&, const std::vector<std::vector<at::Tensor>>&)>& combine) {
+  StepContext& step = *StepContext::current();
+  const auto write = [&](const Lists& all) {
+    at::Tensor mine = master_->value();
+    combine(mine, all);
+    master_->bump_version();
+  };
+  if (replica.num_replicas_in_sync() == 1) {
+    write({given});
+  } else {
+    require(options_.aggregation != VariableAggregation::kNone, call, ": variable '", name(),
+            "' was assigned in a replica and has no aggregation: give SUM, MEAN or ONLY_FIRST_REPLICA, or assign it ",
+            "outside the run");
+    const std::string what = concat(call, " of variable '", name(), "'");
+    const Lists all = step.gather_lists(what, std::move(given), strategy_.timeout_of({}));
+    if (replica.replica_id() == 0) write(all);
+    step.gather_lists("the end of " + what, {}, std::nullopt);
+  }
+  step.replica().take_written(*master_);
+  if (replica.num_replicas_in_sync() > 1)
+    step.gather_lists("the reading of variable '" + name() + "'", {}, std::nullopt);
+}
+
+void VariableState::check_idle(const char* call) const {
+  if (own_ || !strategy_.is_running()) return;
+  // A merge function speaks for all replicas, which wait.
+  if (in_cross_replica_context()) return;
+  fail(ErrorKind::kFailedPrecondition, call, ": variable '", name(),
+       "' was assigned outside the replicas while they run");
+}
+
+void VariableState::change_everywhere(char operation, const at::Tensor& value) {
+  check_idle(call_of(operation));
+  if (!has_copies()) {
+    at::Tensor mine = master_->value();
+    apply(operation, mine, value);
+    master_->bump_version();
+    return;
+  }
+  take_restored();
+  const VariableAggregation aggregation = options_.aggregation;
+  require(aggregation != VariableAggregation::kNone, call_of(operation), ": variable '", name(),
+          "' is read as it is on each replica and has no aggregation, so that it has no value outside of them");
+  const bool sum = aggregation == VariableAggregation::kSum;
+  require(!sum || operation == '=', call_of(operation), ": variable '", name(),
+          "' is the sum of what replicas hold; add to it in a replica, or assign its value");
+  const at::Tensor share = sum ? value / static_cast<double>(copies_.size()) : value;
+  for (at::Tensor& copy : copies_) apply(operation, copy, share.to(copy.options()));
+  end_run();
+}
+
+void VariableState::scatter_add(const at::Tensor& indices, const at::Tensor& rows) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor& like = master_->value();
+  require(like.dim() > 0 && indices.dim() == 1 && at::isIntegralType(indices.scalar_type(), false) &&
+              rows.dim() == like.dim() && rows.size(0) == indices.size(0) &&
+              rows.sizes().slice(1) == like.sizes().slice(1),
+          "scatter_add: variable '", name(), "' has shape ", like.sizes(), " and was given ", indices.scalar_type(),
+          " indices of shape ", indices.sizes(), " and rows of shape ", rows.sizes());
+  require(indices.numel() == 0 || (indices.min().item<int64_t>() >= 0 && indices.max().item<int64_t>() < like.size(0)),
+          "scatter_add: variable '", name(), "' has ", like.size(0), " rows; an index is out of range");
+  ReplicaContext* replica = current_replica();
+  const at::Tensor given = rows.detach().to(like.scalar_type());
+  const at::Tensor places = indices.to(at::kLong);
+  const auto add_to = [](at::Tensor& value, const at::Tensor& at_rows, const at::Tensor& what) {
+    value.index_add_(0, at_rows.to(value.device()), what.to(value.device()));
+  };
+  if (replica && has_copies()) return add_to(copies_[static_cast<size_t>(replica->replica_id())], places, given);
+  if (replica) {
+    return change_together(*replica, "scatter_add", {places, given}, [&](at::Tensor& mine, const Lists& all) {
+      const bool first_only = options_.aggregation == VariableAggregation::kOnlyFirstReplica;
+      const double parts = options_.aggregation == VariableAggregation::kMean ? static_cast<double>(all.size()) : 1.0;
+      for (size_t i = 0; i < (first_only ? 1 : all.size()); ++i) {
+        add_to(mine, all[i][0], parts == 1.0 ? all[i][1] : all[i][1] / parts);
+      }
+    });
+  }
+  at::Tensor delta = at::zeros_like(like);
+  add_to(delta, places, given);
+  change_everywhere('+', delta);
+}
+
+at::Tensor VariableState::aggregated() const {
+  switch (options_.aggregation) {
+    case VariableAggregation::kSum:
+      return reduce_over_replicas("value", ReduceOp::kSum, copies_, master_->value().device());
+    case VariableAggregation::kMean:
+      return reduce_over_replicas("value", ReduceOp::kMean, copies_, master_->value().device());
+    case VariableAggregation::kOnlyFirstReplica:
+      return copies_[0].to(master_->value().device());
+    case VariableAggregation::kNone:
+      break;
+  }
+  fail(ErrorKind::kInvalidArgument, "value: variable '", name(),
+       "' is another one on each replica and has no aggregation: read it in a replica, or give it one");
+}
+
+std::vector<at::Tensor> VariableState::components() {
+  if (!strategy_.is_running()) take_restored();
+  if (has_copies()) return copies_;
+  // Copies that are equal at all times: how many the strategy speaks of, whatever memory they share.
+  return std::vector<at::Tensor>(static_cast<size_t>(strategy_.copies_of_variables()), master_->value());
+}
+
+void VariableState::take_restored() {
+  if (!has_copies() || master_version_ == master_->version()) return;
+  const at::NoGradGuard no_grad;
+  const bool sum = options_.aggregation == VariableAggregation::kSum;
+  for (at::Tensor& copy : copies_)
+    copy.copy_(sum ? master_->value() / static_cast<double>(copies_.size()) : master_->value());
+  master_version_ = master_->version();
+}
+
+void VariableState::end_run() {
+  if (!has_copies()) return;
+  const at::NoGradGuard no_grad;
+  // Without an aggregation a checkpoint holds replica 0's.
+  master_->assign(options_.aggregation == VariableAggregation::kNone ? copies_[0] : aggregated());
+  master_version_ = master_->version();
+}
+
+}  // namespace belfry::internal

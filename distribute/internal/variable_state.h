@@ -1,0 +1,70 @@
+// What stands behind a DistributedVariable.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "distribute/variable.h"
+#include "distribute/variable_options.h"
+
+namespace belfry {
+
+class ReplicaContext;
+class Strategy;
+
+namespace internal {
+
+// value = change(value), in place.
+using Change = std::function<void(at::Tensor& value)>;
+
+class VariableState {
+ public:
+  // `master` is the store's. With `copies` > 1 every replica has its own tensor (kOnRead).
+  VariableState(Strategy& strategy, Variable& master, const VariableOptions& options, int copies);
+  // In no store.
+  VariableState(Strategy& strategy, std::unique_ptr<Variable> own, const VariableOptions& options);
+
+  const std::string& name() const { return master_->name(); }
+  const VariableOptions& options() const { return options_; }
+  bool trainable() const { return master_->kind() == VariableKind::kParameter; }
+  Strategy& strategy() const { return strategy_; }
+  const Variable& master() const { return *master_; }
+
+  at::Tensor value();
+  // `operation` is '=', '+' or '-'.
+  void change(char operation, const at::Tensor& value);
+  void change_by_number(char operation, double number);
+  void scatter_add(const at::Tensor& indices, const at::Tensor& rows);
+  // The copies, fresh.
+  std::vector<at::Tensor> components();
+
+  // Between runs: brings the copies and what checkpoints hold together.
+  void begin_run() { take_restored(); }
+  void end_run();
+
+ private:
+  bool has_copies() const { return !copies_.empty(); }
+  ReplicaContext* current_replica() const;
+  // In all replicas: what they gave, combined by the aggregation as combine(value, given...) on replica 0.
+  void change_together(ReplicaContext& replica, const char* call, std::vector<at::Tensor> given,
+                       const std::function<void(at::Tensor&, const std::vector<std::vector<at::Tensor>>&)>& combine);
+  void change_everywhere(char operation, const at::Tensor& value);
+  at::Tensor checked(const at::Tensor& value, const char* call) const;
+  at::Tensor aggregated() const;
+  void take_restored();
+  void check_idle(const char* call) const;
+
+  Strategy& strategy_;
+  std::unique_ptr<Variable> own_;
+  Variable* master_;
+  VariableOptions options_;
+  std::vector<at::Tensor> copies_;
+  uint64_t master_version_ = 0;  // of the master, when the copies last made it, or were made of it
+};
+
+}  // namespace internal
+}  // namespace belfry

@@ -1,0 +1,87 @@
+#include "distribute/replica_context.h"
+
+#include <ATen/ATen.h>
+
+#include "core/error.h"
+#include "distribute/internal/collectives.h"
+#include "distribute/internal/context_stack.h"
+#include "distribute/internal/reduce_values.h"
+#include "distribute/step_context.h"
+#include "distribute/strategy.h"
+
+namespace belfry {
+namespace {
+
+const at::Device kCpu(at::kCPU);
+
+}  // namespace
+
+ReplicaContext::ReplicaContext(Strategy& strategy, int replica_id_in_sync_group, StepContext* step)
+    : strategy_(strategy), id_(replica_id_in_sync_group), step_(step) {}
+
+at::Tensor ReplicaContext::replica_id_in_sync_group() const { return at::full({}, id_, at::kInt); }
+
+int ReplicaContext::num_replicas_in_sync() const { return strategy_.num_replicas_in_sync(); }
+
+std::vector<std::string> ReplicaContext::devices() const {
+  return {strategy_.worker_devices()[static_cast<size_t>(id_)].name};
+}
+
+std::vector<at::Tensor> ReplicaContext::all_reduce_tensors(ReduceOp op, const std::vector<at::Tensor>& values,
+                                                           const std::string& structure,
+                                                           const CommunicationOptions& options) {
+  check(options, "all_reduce");
+  const std::string what = concat("all_reduce ", to_string(op), " of ", structure);
+  if (num_replicas_in_sync() > 1) {
+    return internal::all_reduce(op, values, *step_, what, strategy_.timeout_of(options));
+  }
+  std::vector<at::Tensor> reduced;
+  for (const at::Tensor& value : values) {
+    reduced.push_back(
+        internal::reduce_over_replicas("all_reduce", op, {value}, value.defined() ? value.device() : kCpu));
+  }
+  return reduced;
+}
+
+std::vector<at::Tensor> ReplicaContext::all_gather_tensors(const std::vector<at::Tensor>& values, int64_t axis,
+                                                           const std::string& structure,
+                                                           const CommunicationOptions& options) {
+  check(options, "all_gather");
+  const std::string what = concat("all_gather along axis ", axis, " of ", structure);
+  if (num_replicas_in_sync() > 1) {
+    return internal::all_gather(values, axis, *step_, what, strategy_.timeout_of(options));
+  }
+  std::vector<at::Tensor> gathered;
+  for (const at::Tensor& value : values) {
+    gathered.push_back(internal::gather_values("all_gather", {value}, axis, value.defined() ? value.device() : kCpu));
+  }
+  return gathered;
+}
+
+void ReplicaContext::merge(const std::type_info& function, const void* arguments, const Merge& merge,
+                           std::shared_ptr<const void>& result) {
+  const internal::ThreadContext cross_replica{has_strategy() ? &strategy_ : nullptr, nullptr, true};
+  if (num_replicas_in_sync() == 1) {
+    const internal::ContextScope scope(cross_replica);
+    result = merge({arguments});
+    return;
+  }
+  // Not to be freed: it is the caller's, who waits here until all are done with it.
+  const Rendezvous::Payload mine(arguments, [](const void*) {});
+  const std::string what = concat("merge_call of a function of type ", function.name());
+  const std::optional<double> timeout = strategy_.timeout_of({});
+  std::vector<const void*> all;
+  for (const Rendezvous::Payload& theirs : step_->exchange(what, mine, timeout)) all.push_back(theirs.get());
+  if (id_ == 0) {
+    const internal::ContextScope scope(cross_replica);
+    result = merge(all);
+  }
+  result = step_->exchange("the result of " + what, result, std::nullopt)[0];
+}
+
+void ReplicaContext::check_components(size_t size) const {
+  require(size == static_cast<size_t>(num_replicas_in_sync()), "merge_call: the function returned a PerReplica of ",
+          size, " components; there are ", num_replicas_in_sync(), " replicas");
+}
+
+}  // namespace belfry

@@ -1,0 +1,141 @@
+#include "distribute/strategy.h"
+
+#include <ATen/ATen.h>
+
+#include "core/error.h"
+#include "distribute/internal/context_stack.h"
+#include "distribute/internal/reduce_values.h"
+#include "distribute/internal/strategy_state.h"
+#include "distribute/internal/variable_state.h"
+
+namespace belfry {
+namespace {
+
+const at::Device kCpu(at::kCPU);
+constexpr const char* kReduceAdvice = "use all_reduce there";
+constexpr const char* kGatherAdvice = "use all_gather there";
+
+void check_devices(const std::string& name, const std::vector<LogicalDevice>& devices) {
+  require(!devices.empty(), name, ": there is no device");
+  for (size_t i = 0; i < devices.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      require(devices[i].name != devices[k].name, name, ": device ", devices[i].name, " is given twice");
+    }
+  }
+}
+
+}  // namespace
+
+namespace internal {
+at::Tensor scalar_of(int64_t number) { return at::full({}, number, at::kLong); }
+at::Tensor scalar_of(double number) { return at::full({}, number, at::kDouble); }
+}  // namespace internal
+
+Strategy::Strategy(std::string name, std::vector<LogicalDevice> devices, LogicalDevice parameter_device,
+                   const StrategyOptions& options)
+    : name_(std::move(name)),
+      devices_(std::move(devices)),
+      parameter_device_(std::move(parameter_device)),
+      options_(options) {
+  check_devices(name_, devices_);
+  check(options.communication_options, name_.c_str());
+  if (options.communication_options.implementation == CommunicationImplementation::kNccl) {
+    fail(ErrorKind::kUnimplemented, name_, ": values of replicas meet in shared memory; NCCL was asked for");
+  }
+}
+
+Strategy::~Strategy() = default;
+
+void Strategy::make_state() {
+  state_ = std::make_unique<internal::StrategyState>(options_.seed, devices_, parameter_device_);
+}
+
+internal::StrategyState& Strategy::state() const {
+  if (state_) return *state_;
+  fail(ErrorKind::kFailedPrecondition, name_, " has no variables: make a strategy, and them in its scope");
+}
+
+VariableStore& Strategy::store() { return state().store(); }
+ReplicaSet& Strategy::replicas() { return state().replicas(); }
+
+bool Strategy::is_running() const { return state_ && state_->is_running(); }
+
+std::shared_ptr<internal::VariableState> Strategy::variable_state(const std::string& name,
+                                                                  const std::function<at::Tensor()>& initial,
+                                                                  const VariableOptions& options) {
+  if (state_) return state_->variable(*this, name, initial, options);
+  check_variable_name(name);
+  const bool trainable = options.trainable.value_or(options.synchronization != VariableSynchronization::kOnRead);
+  auto own = std::make_unique<Variable>(name, initial().detach().clone(),
+                                        trainable ? VariableKind::kParameter : VariableKind::kState);
+  return std::make_shared<internal::VariableState>(*this, std::move(own), options);
+}
+
+std::optional<double> Strategy::timeout_of(const CommunicationOptions& call) const {
+  return call.timeout_seconds ? call.timeout_seconds : options_.communication_options.timeout_seconds;
+}
+
+void Strategy::run_replicas(const std::function<void(size_t)>& work) {
+  internal::check_may_enter(*this, "run", "a run has one function on each replica, which may call others");
+  if (state_) return state_->run(*this, work);
+  ReplicaContext context(*this, 0, nullptr);
+  const internal::ContextScope scope({nullptr, &context, true});
+  work(0);
+}
+
+void Strategy::check_makes_values() const {
+  internal::check_may_enter(*this, "experimental_distribute_values_from_function", "compute the value there");
+}
+
+void Strategy::check_parts(const char* call, const Parts& parts) const {
+  require(parts.size() == replica_count(), call, ": a PerReplica of ", parts.size(), " components was given to ",
+          replica_count(), replica_count() == 1 ? " replica" : " replicas");
+  for (size_t i = 1; i < parts.size(); ++i) {
+    require(parts[i].structure == parts[0].structure, call, ": replica 0 has ", parts[0].structure, " and replica ", i,
+            " has ", parts[i].structure);
+  }
+}
+
+namespace {
+
+// What the replicas have at one place of the structure.
+template <class Parts>
+std::vector<at::Tensor> at_place(const Parts& parts, size_t place) {
+  std::vector<at::Tensor> components;
+  for (const auto& part : parts) components.push_back(part.tensors[place]);
+  return components;
+}
+
+}  // namespace
+
+std::vector<at::Tensor> Strategy::reduce_parts(ReduceOp op, const Parts& parts, const ReduceAxis& axis) {
+  internal::check_may_enter(*this, "reduce", kReduceAdvice);
+  check_parts("reduce", parts);
+  std::vector<at::Tensor> reduced;
+  for (size_t i = 0; i < parts[0].tensors.size(); ++i) {
+    reduced.push_back(internal::reduce_values("reduce", op, at_place(parts, i), axis.axes(), kCpu));
+  }
+  return reduced;
+}
+
+at::Tensor Strategy::reduce(ReduceOpArgument op, const at::Tensor& value, const ReduceAxis& axis) {
+  internal::check_may_enter(*this, "reduce", kReduceAdvice);
+  if (!axis.axes()) {
+    require(op == ReduceOp::kMean || replica_count() == 1, "reduce: SUM of one tensor over ", replica_count(),
+            " replicas without an axis: give a PerReplica, or an axis along which each replica's is summed");
+    return value;
+  }
+  return internal::reduce_values("reduce", op, std::vector<at::Tensor>(replica_count(), value), axis.axes(), kCpu);
+}
+
+std::vector<at::Tensor> Strategy::gather_parts(const Parts& parts, int64_t axis) {
+  internal::check_may_enter(*this, "gather", kGatherAdvice);
+  check_parts("gather", parts);
+  std::vector<at::Tensor> gathered;
+  for (size_t i = 0; i < parts[0].tensors.size(); ++i) {
+    gathered.push_back(internal::gather_values("gather", at_place(parts, i), axis, kCpu));
+  }
+  return gathered;
+}
+
+}  // namespace belfry
