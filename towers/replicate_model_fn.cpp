@@ -114,6 +114,8 @@ class ReplicatedModelFn {
     options.loss_policy.exact = is_exact();
     const double mean = is_exact() ? options.loss_policy.row_weight : 1.0 / static_cast<double>(devices_.size());
     options.loss_policy.contribution = sum ? 1.0 : mean;
+    options.rows = batches[static_cast<size_t>(tower)].rows;
+    for (int i = 0; i < tower; ++i) options.first_row += batches[static_cast<size_t>(i)].rows;
     options.batch_number = batch_number;
     options.training = mode == ModeKeys::kTrain;
     options.tower_optimizer_wanted = true;

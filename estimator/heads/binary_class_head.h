@@ -27,7 +27,7 @@ struct BinaryClassHeadOptions {
 };
 
 // Sigmoid cross entropy. Labels are [batch] or [batch, 1], one entry: numbers from 0 to 1, or strings with
-// label_vocabulary. Errors name the first offender and its row in the batch (in the tower's part of it): kOutOfRange
+// label_vocabulary. Errors name the first offender and its row in the batch: kOutOfRange
 // outside 0 to 1 and for a string that is not in the vocabulary (numbers on a GPU are not looked at, which would stop
 // its queue), kInvalidArgument for a wrong kind or shape.
 //

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "distribute/step_context.h"
 
 namespace belfry::internal {
 
@@ -29,8 +30,8 @@ void check_label_range(const at::Tensor& labels, int64_t high) {
   const at::Tensor inside = labels.ge(0).logical_and(labels.le(high));  // false for NaN too
   if (inside.all().item<bool>()) return;
   const int64_t row = inside.logical_not().nonzero()[0][0].item<int64_t>();
-  fail(ErrorKind::kOutOfRange, "label ", labels[row][0].item<double>(), " in row ", row,
-       " of the batch is not within 0 to ", high);
+  fail(ErrorKind::kOutOfRange, "label ", labels[row][0].item<double>(), " in ",
+       StepContext::describe_row(row, labels.size(0)), " is not within 0 to ", high);
 }
 
 }  // namespace belfry::internal
