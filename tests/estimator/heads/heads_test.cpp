@@ -131,6 +131,24 @@ TEST_CASE("weights may come from a numeric column with a normalizer", "[heads][E
   CHECK(step.run(BinaryClassHead({.weight_column = column}), ModeKeys::kEval).loss.item<double>() == 0);
 }
 
+TEST_CASE("weights that are not one number for each row are an error of every head", "[heads][E75][E86]") {
+  HeadStep two = two_class_step();
+  HeadStep three = three_class_step();
+  const auto check = [&](const at::Tensor& weights, const WeightColumn& column, const std::string& told) {
+    two.features = {{"w", weights}};
+    three.features = two.features;
+    for (const ModeKeys mode : {ModeKeys::kTrain, ModeKeys::kEval}) {
+      CAPTURE(told, to_string(mode));
+      CHECK_FAILS(two.run(BinaryClassHead({.weight_column = column}), mode), ErrorKind::kInvalidArgument, told);
+      CHECK_FAILS(three.run(MultiClassHead(3, {.weight_column = column}), mode), ErrorKind::kInvalidArgument, told);
+    }
+  };
+  check(at::ones({4}), "w", "head: weights have shape [4, 1]");
+  const auto pairs = feature_column::numeric_column("w", {.shape = {2}});
+  check(at::ones({3, 2}), pairs, "head: weights have shape [3, 2]; one for each");
+  check(at::ones({3, 2}), "w", "[3, 2]");  // what the column itself says
+}
+
 TEST_CASE("a loss of one's own takes the place of the head's", "[heads][E75]") {
   HeadStep step = three_class_step();
   const HeadLossFn squares = [](const at::Tensor& labels, const at::Tensor& logits) {
