@@ -54,7 +54,7 @@ class BinaryClassHead : public Head {
 
  private:
   at::Tensor label_column(const Labels& labels, const at::Tensor& logits) const;
-  at::Tensor row_losses(const at::Tensor& labels, const at::Tensor& logits) const;
+  at::Tensor row_losses(const at::Tensor& labels, const at::Tensor& logits, const Features& features) const;
 
   BinaryClassHeadOptions options_;
   std::shared_ptr<const internal::LabelVocabulary> vocabulary_;

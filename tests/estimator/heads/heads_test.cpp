@@ -160,6 +160,21 @@ TEST_CASE("a loss of one's own takes the place of the head's", "[heads][E75]") {
   CHECK_FAILS(step.run(wrong, ModeKeys::kEval), ErrorKind::kInvalidArgument, "loss_fn gave shape [2, 3]");
 }
 
+TEST_CASE("a loss of one's own may look at the features", "[heads][E75]") {
+  HeadStep three = three_class_step();
+  three.features.set("factor", at::tensor({2.0, 3.0}, at::kFloat));
+  const auto scaled = [](const at::Tensor&, const at::Tensor& logits, const Features& features) {
+    return logits.select(1, 0) * 0 + features["factor"];
+  };
+  const EstimatorSpec multi = three.run(MultiClassHead(3, {.loss_fn = scaled}), ModeKeys::kEval);
+  CHECK(multi.loss.item<double>() == Approx(2.5));
+  HeadStep two = two_class_step();
+  two.features.set("factor", at::tensor({2.0, 3.0, 7.0}, at::kFloat));
+  const EstimatorSpec binary = two.run(BinaryClassHead({.loss_fn = scaled}), ModeKeys::kEval);
+  CHECK(binary.loss.item<double>() == Approx(4));
+  CHECK(binary.eval_metric_ops[0].second.value() == Approx(4));  // average_loss
+}
+
 TEST_CASE("regularization losses are added and evaluated", "[heads][E75]") {
   HeadStep step = two_class_step();
   const double plain = step.run(BinaryClassHead(), ModeKeys::kEval).loss.item<double>();
