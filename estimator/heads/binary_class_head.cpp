@@ -46,6 +46,7 @@ BinaryClassHead::BinaryClassHead(BinaryClassHeadOptions options)
 at::Tensor BinaryClassHead::label_column(const Labels& labels, const at::Tensor& logits) const {
   const at::Tensor column = internal::label_column(labels, logits, *vocabulary_);
   require(!column.is_complex(), "BinaryClassHead: labels are ", column.scalar_type(), "; real numbers are wanted");
+  if (!column.is_cpu()) return internal::nan_outside(column.to(logits.scalar_type()), 1);
   internal::check_label_range(column, 1);
   return column.to(logits.scalar_type());
 }

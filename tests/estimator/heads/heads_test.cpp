@@ -1,10 +1,12 @@
 #include <ATen/ATen.h>
 
 #include <functional>
+#include <limits>
 
 #include "core/error.h"
 #include "estimator/feature_column/numeric_column.h"
 #include "estimator/heads/binary_class_head.h"
+#include "estimator/heads/internal/labels.h"
 #include "estimator/heads/multi_class_head.h"
 #include "estimator/losses/weighted_loss.h"
 #include "estimator/metrics/means.h"
@@ -147,6 +149,14 @@ TEST_CASE("weights that are not one number for each row are an error of every he
   const auto pairs = feature_column::numeric_column("w", {.shape = {2}});
   check(at::ones({3, 2}), pairs, "head: weights have shape [3, 2]; one for each");
   check(at::ones({3, 2}), "w", "[3, 2]");  // what the column itself says
+}
+
+// What a BinaryClassHead on a GPU makes of its labels; tests/gpu trains with it.
+TEST_CASE("labels that cannot be looked at become NaN outside the range", "[heads][E77]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const at::Tensor labels = at::tensor({0.0, 1.0, 0.25, -0.5, 1.5, nan}).unsqueeze(1);
+  const at::Tensor expected = at::tensor({0.0, 1.0, 0.25, nan, nan, nan}).unsqueeze(1);
+  CHECK(at::allclose(internal::nan_outside(labels, 1), expected, 0, 0, /*equal_nan=*/true));
 }
 
 TEST_CASE("a loss of one's own takes the place of the head's", "[heads][E75]") {
