@@ -166,7 +166,7 @@ class ReplicatedModelFn {
     if (updates) {
       merged.train_op = in_order_of(*merged.train_op, contexts[0]->updates(), *updates);
     }
-    for (const auto& [tag, value] : contexts[0]->summaries()) ctx.summary(tag, value);
+    ctx.set_summaries(contexts[0]->summaries());
     return merged;
   }
 
