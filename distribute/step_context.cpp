@@ -68,6 +68,16 @@ uint64_t StepContext::random_seed() const {
 
 StepContext* StepContext::current() { return current_context; }
 
+std::string StepContext::describe_row(int64_t row, int64_t count) {
+  const StepContext* context = current();
+  if (!context) return concat("row ", row);
+  const Options& options = context->options_;
+  if (options.replica_count == 1 || count == options.rows) {
+    return concat("row ", options.first_row + row, " of the batch");
+  }
+  return concat("row ", row, " of tower ", context->tower_index(), "'s ", count);
+}
+
 CallSite StepContext::next_occurrence(const std::source_location& where) {
   const CallSite here(where);
   for (CallSite& passed : passed_) {

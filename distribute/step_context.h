@@ -48,6 +48,9 @@ class StepContext {
     bool combine_gradients = false;
     // Whether batch norm takes the statistics of all replicas' rows.
     bool sync_batch_norm = false;
+    // Of the batch: the first row of this replica's slice and how many the slice has; -1 where nothing was sliced.
+    int64_t first_row = 0;
+    int64_t rows = -1;
     // Whether losses are noted as they are made; it costs a wait for each.
     bool record_losses = false;
   };
@@ -59,6 +62,10 @@ class StepContext {
 
   // The context of the model_fn that runs on this thread; null outside one.
   static StepContext* current();
+  // How an error of this thread names row `row` of `count` values: "row 7 of the batch", where a replica sees its slice
+  // alone. Values that are not one for each row of the slice (logits of [batch * time]) are named with the tower;
+  // outside a model_fn it is "row 7".
+  static std::string describe_row(int64_t row, int64_t count);
 
   VariableStore& store() const { return replica_.store(); }
   Replica& replica() const { return replica_; }

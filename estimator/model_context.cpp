@@ -13,7 +13,18 @@ ModelContext::~ModelContext() = default;
 
 void ModelContext::summary(const std::string& tag, const at::Tensor& value) {
   require(value.numel() == 1, "summary '", tag, "' is a tensor of shape ", value.sizes(), "; one number is wanted");
-  summaries_.emplace_back(tag, value.detach());
+  summaries_.push_back({tag, value.detach(), SummaryKind::kScalar});
+}
+
+void ModelContext::summary_histogram(const std::string& tag, const at::Tensor& values) {
+  require(values.defined() && !values.is_complex(), "summary_histogram '", tag,
+          "': a tensor of real numbers is wanted");
+  summaries_.push_back({tag, values.detach(), SummaryKind::kHistogram});
+}
+
+void ModelContext::summary_zero_fraction(const std::string& tag, const at::Tensor& values) {
+  require(values.defined(), "summary_zero_fraction '", tag, "': the tensor is undefined");
+  summaries_.push_back({tag, values.detach(), SummaryKind::kZeroFraction});
 }
 
 ModelContext& ModelContext::make_tower(int tower, Options options) {

@@ -11,6 +11,7 @@
 #include "../distribute/step_context.h"
 #include "mode_keys.h"
 #include "run_config.h"
+#include "summaries/summary.h"
 
 namespace belfry {
 
@@ -30,7 +31,13 @@ class ModelContext : public StepContext {
   // Notes a scalar for TensorBoard, written when this step is one that RunConfig::save_summary_steps picks. `value` is
   // one number. With several towers the first one's counts.
   void summary(const std::string& tag, const at::Tensor& value);
-  const std::vector<std::pair<std::string, at::Tensor>>& summaries() const { return summaries_; }
+  // The same for the distribution of all elements of a tensor of real numbers, and for the share of them that are zero.
+  // Steps that are not picked pay for no more than the note. An element that is not finite when its histogram is
+  // written is kInvalidArgument, with the tag, from the training.
+  void summary_histogram(const std::string& tag, const at::Tensor& values);
+  void summary_zero_fraction(const std::string& tag, const at::Tensor& values);
+  const Summaries& summaries() const { return summaries_; }
+  void set_summaries(Summaries summaries) { summaries_ = std::move(summaries); }
 
   // For wrappers of model_fns that run several towers: makes the towers' contexts, which live as long as this one.
   ReplicaSet& replicas() const { return replicas_; }
@@ -47,7 +54,7 @@ class ModelContext : public StepContext {
   ModeKeys mode_;
   const RunConfig& config_;
   bool exporting_ = false;
-  std::vector<std::pair<std::string, at::Tensor>> summaries_;
+  Summaries summaries_;
   std::vector<std::unique_ptr<ModelContext>> towers_;
   std::optional<int64_t> rows_;
 };

@@ -116,6 +116,8 @@ class ReplicatedModelFn {
     options.loss_policy.exact = is_exact();
     const double mean = is_exact() ? options.loss_policy.row_weight : 1.0 / static_cast<double>(devices_.size());
     options.loss_policy.contribution = sum ? 1.0 : mean;
+    options.rows = batches[static_cast<size_t>(tower)].rows;
+    for (int i = 0; i < tower; ++i) options.first_row += batches[static_cast<size_t>(i)].rows;
     options.batch_number = batch_number;
     options.training = mode == ModeKeys::kTrain;
     options.tower_optimizer_wanted = true;
@@ -177,7 +179,7 @@ class ReplicatedModelFn {
     if (updates) {
       merged.train_op = in_order_of(*merged.train_op, contexts[0]->updates(), *updates);
     }
-    for (const auto& [tag, value] : contexts[0]->summaries()) ctx.summary(tag, value);
+    ctx.set_summaries(contexts[0]->summaries());
     return merged;
   }
 

@@ -19,7 +19,13 @@ at::Tensor dnn_logits(const at::Tensor& x, int64_t logits_dimension, const DnnOp
   require(x.dim() == 2, "dnn_logits: x has shape ", x.sizes(), "; [batch, inputs] is wanted");
   const auto dnn =
       ctx.module(name, [&] { return std::make_shared<internal::Dnn>(x.size(1), options, logits_dimension); });
-  return dnn->forward(x);
+  // Of the tower whose summaries count.
+  if (!ctx.training() || ctx.tower_index() > 0 || ctx.config().save_summary_steps == 0) return dnn->forward(x, {});
+  return dnn->forward(x, [&](const std::string& layer, const at::Tensor& output) {
+    const std::string scope = name + "/" + layer;
+    ctx.summary_zero_fraction(scope + "/fraction_of_zero_values", output);
+    ctx.summary_histogram(scope + "/activation", output);
+  });
 }
 
 }  // namespace belfry

@@ -32,6 +32,8 @@ struct DnnOptions {
 // Logits, float32 [batch, logits_dimension], of x, float32 [batch, inputs]. Each hidden layer is dense (Glorot-uniform
 // kernel, zero bias), activation, dropout, batch normalization (momentum 0.999, epsilon 0.001); then dense. Variables
 // lie below `name` with the names and layouts of tf.estimator: NAME/hiddenlayer_0/kernel [in, out], NAME/logits/bias.
+// In training, summaries of each layer's output: NAME/hiddenlayer_0/activation (a histogram) and .../
+// fraction_of_zero_values.
 // What ModelContext::module says of its callers' threads holds; kInvalidArgument for options that cannot be right, and
 // for an activation_fn that changes the shape.
 at::Tensor dnn_logits(const at::Tensor& x, int64_t logits_dimension, const DnnOptions& options, ModelContext& ctx,

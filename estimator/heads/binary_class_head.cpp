@@ -46,12 +46,14 @@ BinaryClassHead::BinaryClassHead(BinaryClassHeadOptions options)
 at::Tensor BinaryClassHead::label_column(const Labels& labels, const at::Tensor& logits) const {
   const at::Tensor column = internal::label_column(labels, logits, *vocabulary_);
   require(!column.is_complex(), "BinaryClassHead: labels are ", column.scalar_type(), "; real numbers are wanted");
+  if (!column.is_cpu()) return internal::nan_outside(column.to(logits.scalar_type()), 1);
   internal::check_label_range(column, 1);
   return column.to(logits.scalar_type());
 }
 
-at::Tensor BinaryClassHead::row_losses(const at::Tensor& labels, const at::Tensor& logits) const {
-  if (options_.loss_fn) return internal::checked_row_losses(options_.loss_fn(labels, logits), logits);
+at::Tensor BinaryClassHead::row_losses(const at::Tensor& labels, const at::Tensor& logits,
+                                       const Features& features) const {
+  if (options_.loss_fn) return internal::checked_row_losses(options_.loss_fn(labels, logits, features), logits);
   return internal::sigmoid_cross_entropy(labels, logits);
 }
 
@@ -59,7 +61,7 @@ at::Tensor BinaryClassHead::loss(const Features& features, const Labels& labels,
                                  ModelContext& ctx, std::source_location where) const {
   const LossOptions options{.weights = internal::row_weights(options_.weight_column, features, logits),
                             .reduction = options_.loss_reduction};
-  return losses::compute_weighted_loss(row_losses(label_column(labels, logits), logits), ctx, options, where);
+  return losses::compute_weighted_loss(row_losses(label_column(labels, logits), logits, features), ctx, options, where);
 }
 
 Predictions BinaryClassHead::predictions(const at::Tensor& logits) const {
@@ -78,7 +80,7 @@ EvalMetricOps BinaryClassHead::metrics(const Features& features, const Labels& l
   const at::Tensor class_ids = logits.gt(0).to(y.scalar_type());
   EvalMetricOps ops;
   const auto add = [&](const std::string& key, Metric metric) { ops.emplace_back(metric_key(key), std::move(metric)); };
-  add("average_loss", m::mean(row_losses(y, logits), weights));
+  add("average_loss", m::mean(row_losses(y, logits, features), weights));
   add("accuracy", m::accuracy(y, class_ids, weights));
   add("precision", m::precision(y, class_ids, weights));
   add("recall", m::recall(y, class_ids, weights));

@@ -27,9 +27,10 @@ struct BinaryClassHeadOptions {
 };
 
 // Sigmoid cross entropy. Labels are [batch] or [batch, 1], one entry: numbers from 0 to 1, or strings with
-// label_vocabulary. Errors name the first offender and its row in the batch (in the tower's part of it): kOutOfRange
-// outside 0 to 1 and for a string that is not in the vocabulary (numbers on a GPU are not looked at, which would stop
-// its queue), kInvalidArgument for a wrong kind or shape.
+// label_vocabulary. Errors name the first offender and its row in the batch: kOutOfRange outside 0 to 1 and for a
+// string that is not in the vocabulary, kInvalidArgument for a wrong kind or shape. On a GPU, whose queue a look at the
+// numbers would stop, the loss of a row with a label outside 0 to 1 is NaN instead, which RunConfig::check_numerics
+// catches before the step reaches a variable.
 //
 // Predictions: logits and logistic (probability of class 1) [batch, 1]; probabilities [batch, 2]; class_ids int64
 // [batch, 1] (1 where the logit is above 0); classes, strings [batch, 1]; all_class_ids int32 [batch, 2]; all_classes,
@@ -54,7 +55,7 @@ class BinaryClassHead : public Head {
 
  private:
   at::Tensor label_column(const Labels& labels, const at::Tensor& logits) const;
-  at::Tensor row_losses(const at::Tensor& labels, const at::Tensor& logits) const;
+  at::Tensor row_losses(const at::Tensor& labels, const at::Tensor& logits, const Features& features) const;
 
   BinaryClassHeadOptions options_;
   std::shared_ptr<const internal::LabelVocabulary> vocabulary_;

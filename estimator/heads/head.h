@@ -7,6 +7,8 @@
 #include <functional>
 #include <source_location>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../../optimizers/optimizer.h"
@@ -16,9 +18,32 @@
 
 namespace belfry {
 
-// The loss of each row, [batch] or [batch, 1], in place of a head's own. Labels and logits are those that the head's
-// own loss would get.
-using HeadLossFn = std::function<at::Tensor(const at::Tensor& labels, const at::Tensor& logits)>;
+// The loss of each row, [batch] or [batch, 1], in place of a head's own: a function of labels and logits, those that
+// the head's own loss would get, or of labels, logits and features.
+class HeadLossFn {
+ public:
+  using Function = std::function<at::Tensor(const at::Tensor& labels, const at::Tensor& logits, const Features&)>;
+
+  HeadLossFn() = default;
+  template <class F>
+  requires std::is_invocable_r_v<at::Tensor, F&, const at::Tensor&, const at::Tensor&, const Features&> HeadLossFn(
+      F function)
+      : function_(std::move(function)) {}  // NOLINT(google-explicit-constructor)
+  template <class F>
+  requires std::is_invocable_r_v<at::Tensor, F&, const at::Tensor&, const at::Tensor&> &&
+      (!std::is_invocable_v<F&, const at::Tensor&, const at::Tensor&, const Features&>)
+          HeadLossFn(F function)  // NOLINT(google-explicit-constructor)
+      : function_([function = std::move(function)](const at::Tensor& labels, const at::Tensor& logits,
+                                                   const Features&) mutable { return function(labels, logits); }) {}
+
+  explicit operator bool() const { return static_cast<bool>(function_); }
+  at::Tensor operator()(const at::Tensor& labels, const at::Tensor& logits, const Features& features) const {
+    return function_(labels, logits, features);
+  }
+
+ private:
+  Function function_;
+};
 // From the training loss to the step's updates.
 using TrainOpFn = std::function<TrainOp(const at::Tensor& loss)>;
 

@@ -45,8 +45,9 @@ at::Tensor MultiClassHead::label_column(const Labels& labels, const at::Tensor& 
   return column.to(at::kLong);
 }
 
-at::Tensor MultiClassHead::row_losses(const at::Tensor& labels, const at::Tensor& logits) const {
-  if (options_.loss_fn) return internal::checked_row_losses(options_.loss_fn(labels, logits), logits);
+at::Tensor MultiClassHead::row_losses(const at::Tensor& labels, const at::Tensor& logits,
+                                      const Features& features) const {
+  if (options_.loss_fn) return internal::checked_row_losses(options_.loss_fn(labels, logits, features), logits);
   return internal::sparse_softmax_cross_entropy(labels, logits).unsqueeze(1);
 }
 
@@ -57,7 +58,7 @@ at::Tensor MultiClassHead::loss(const Features& features, const Labels& labels, 
   if (!options_.loss_fn) {
     return losses::sparse_softmax_cross_entropy(label_column(labels, logits), logits, ctx, options, where);
   }
-  return losses::compute_weighted_loss(row_losses(label_column(labels, logits), logits), ctx, options, where);
+  return losses::compute_weighted_loss(row_losses(label_column(labels, logits), logits, features), ctx, options, where);
 }
 
 Predictions MultiClassHead::predictions(const at::Tensor& logits) const {
@@ -72,7 +73,7 @@ EvalMetricOps MultiClassHead::metrics(const Features& features, const Labels& la
   const at::Tensor y = label_column(labels, logits);
   const at::Tensor weights = internal::row_weights(options_.weight_column, features, logits);
   return {{metric_key("accuracy"), belfry::metrics::accuracy(y, logits.argmax(1, /*keepdim=*/true), weights)},
-          {metric_key("average_loss"), belfry::metrics::mean(row_losses(y, logits), weights)}};
+          {metric_key("average_loss"), belfry::metrics::mean(row_losses(y, logits, features), weights)}};
 }
 
 ExportOutputs MultiClassHead::export_outputs(const at::Tensor& logits) const {

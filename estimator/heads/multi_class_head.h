@@ -48,7 +48,7 @@ class MultiClassHead : public Head {
 
  private:
   at::Tensor label_column(const Labels& labels, const at::Tensor& logits) const;
-  at::Tensor row_losses(const at::Tensor& labels, const at::Tensor& logits) const;
+  at::Tensor row_losses(const at::Tensor& labels, const at::Tensor& logits, const Features& features) const;
 
   int64_t n_classes_;
   MultiClassHeadOptions options_;

@@ -1,4 +1,4 @@
-// Scalars of training, for TensorBoard.
+// Numbers and distributions of training, for TensorBoard.
 #pragma once
 
 #include <string>
@@ -6,16 +6,15 @@
 #include <vector>
 
 #include "../session_run_hook.h"
+#include "../summaries/summary.h"
 #include "second_or_step_timer.h"
 
 namespace belfry {
 
 // At the first step, and then every so many, writes the loss (unless the model_fn wrote a summary of that name) and
-// what the model_fn gave to ctx.summary.
+// what the model_fn gave to ctx.summary and its like.
 class SummarySaverHook : public SessionRunHook {
  public:
-  using Summaries = std::vector<std::pair<std::string, at::Tensor>>;
-
   // `summaries` gives those of the step at hand.
   SummarySaverHook(std::optional<int64_t> save_steps, std::optional<double> save_secs,
                    std::function<const Summaries&()> summaries);

@@ -64,7 +64,7 @@ class TrainLoop {
   Hooks hooks_;
   std::vector<std::shared_ptr<CheckpointSaverHook>> savers_;  // run after all others
   std::shared_ptr<ProgressHook> progress_;
-  std::vector<std::pair<std::string, at::Tensor>> summaries_;  // of the step at hand
+  Summaries summaries_;  // of the step at hand
   SignalWatch signals_;
   bool spec_hooks_added_ = false;
   bool started_ = false;  // the checkpoint of the start is there

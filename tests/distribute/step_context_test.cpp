@@ -65,6 +65,18 @@ TEST_CASE("several replicas without a rendezvous are refused", "[step_context]")
   CHECK_THROWS_WITH(StepContext(towers.replicas.replica(0), {.replica_count = 2}), Contains("2 replicas"));
 }
 
+TEST_CASE("a row is named by its place in the whole batch, and by the tower where that is not known",
+          "[step_context]") {
+  CHECK(StepContext::describe_row(2, 5) == "row 2");
+  Towers towers(3);
+  StepContext context(
+      towers.replicas.replica(1),
+      {.replica_count = 3, .rendezvous = &towers.replicas.group().rendezvous(), .first_row = 4, .rows = 3});
+  const belfry::StepScope scope(context);
+  CHECK(StepContext::describe_row(2, 3) == "row 6 of the batch");
+  CHECK(StepContext::describe_row(2, 12) == "row 2 of tower 1's 12");
+}
+
 TEST_CASE("one tower's sums are its own values", "[step_context]") {
   Towers towers(1);
   StepContext context(towers.replicas.replica(0), {});

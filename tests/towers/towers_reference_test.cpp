@@ -1,4 +1,5 @@
-// What tf.contrib's replicate_model_fn did, over TowerWeighting::kTensorFlow: every case of reference/towers.json.
+// Every case of reference/towers.json: over TowerWeighting::kTensorFlow it is what tf.contrib's replicate_model_fn did;
+// over kExact, the default, its towers are the file's case of one device.
 #include "tests/testing.h"
 // testing.h has to come first
 
@@ -302,11 +303,12 @@ at::Tensor to_input(const Json& json) {
   return to_tensor(json, first->is_number_integer() ? at::kLong : at::kFloat);
 }
 
-void check_case(const Json& file, const Json& reference, Forward forward) {
-  const Json& parts = file.at("models").at(reference.at("model").get<std::string>());
-  const Json& options = file.at("optimizers").at(reference.at("optimizer").get<std::string>());
+// `run` says what is run, `reference`, a case of the same inputs, what has to come out.
+void check_case(const Json& file, const Json& run, const Json& reference, TowerWeighting weighting, Forward forward) {
+  const Json& parts = file.at("models").at(run.at("model").get<std::string>());
+  const Json& options = file.at("optimizers").at(run.at("optimizer").get<std::string>());
   Model model{.initial = {},
-              .reduction = reduction_named(reference.at("model_loss_reduction")),
+              .reduction = reduction_named(run.at("model_loss_reduction")),
               .vocabulary = parts.value("vocabulary", std::vector<int64_t>()),
               .hidden_layers = parts.contains("hidden") ? parts.at("hidden").size() : 0,
               .optimizer = optimizer_of(options)};
@@ -318,11 +320,11 @@ void check_case(const Json& file, const Json& reference, Forward forward) {
   const auto input = [&] { return Dataset::from_tensors(features, labels).batch(batch_size); };
 
   const testing::TemporaryDirectory directory;
-  Estimator estimator(replicate_model_fn(model_fn_of(forward, model),
-                                         {.loss_reduction = reduction_named(reference.at("loss_reduction")),
-                                          .devices = testing::cpus(reference.at("towers")),
-                                          .weighting = TowerWeighting::kTensorFlow}),
-                      {.model_dir = directory.path(), .save_summary_steps = 0, .log_step_count_steps = 0});
+  Estimator estimator(
+      replicate_model_fn(model_fn_of(forward, model), {.loss_reduction = reduction_named(run.at("loss_reduction")),
+                                                       .devices = testing::cpus(run.at("towers")),
+                                                       .weighting = weighting}),
+      {.model_dir = directory.path(), .save_summary_steps = 0, .log_step_count_steps = 0});
   const auto training = std::make_shared<Watch>();
   const TrainResult trained = estimator.train([&] { return input().repeat(); },
                                               {.steps = file.at("steps").get<int64_t>(), .hooks = {training}});
@@ -349,13 +351,28 @@ void check_case(const Json& file, const Json& reference, Forward forward) {
   }
 }
 
+// The same model trained in the same way on one device.
+const Json& one_device(const Json& file, const Json& reference) {
+  for (const Json& other : file.at("cases")) {
+    const auto same = [&](const char* key) { return other.at(key) == reference.at(key); };
+    if (other.at("towers") == 1 && same("model") && same("optimizer") && same("model_loss_reduction")) return other;
+  }
+  FAIL("no case of one device for " << reference.at("id"));
+  return reference;
+}
+
 void check_model(const std::string& model, Forward forward) {
   const Json file = testing::reference("towers");
   int cases = 0;
   for (const Json& reference : file.at("cases")) {
     if (reference.at("model") != model) continue;
     ++cases;
-    DYNAMIC_SECTION(reference.at("id").get<std::string>()) { check_case(file, reference, forward); }
+    const std::string id = reference.at("id");
+    DYNAMIC_SECTION(id) { check_case(file, reference, reference, TowerWeighting::kTensorFlow, forward); }
+    if (reference.at("towers") == 1) continue;
+    DYNAMIC_SECTION(id << ", weighted exactly, is one device") {
+      check_case(file, reference, one_device(file, reference), TowerWeighting::kExact, forward);
+    }
   }
   CHECK(cases > 0);
 }

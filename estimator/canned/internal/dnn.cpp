@@ -73,10 +73,15 @@ Dnn::Dnn(int64_t inputs, const DnnOptions& options, int64_t logits_dimension) {
   logits_ = register_module("logits", std::make_shared<DenseLayer>(width, logits_dimension));
 }
 
-at::Tensor Dnn::forward(const at::Tensor& x) {
+at::Tensor Dnn::forward(const at::Tensor& x, const std::function<void(const std::string&, const at::Tensor&)>& look) {
   at::Tensor y = x;
-  for (const auto& layer : hidden_layers_) y = layer->forward(y);
-  return logits_->forward(y);
+  for (size_t i = 0; i < hidden_layers_.size(); ++i) {
+    y = hidden_layers_[i]->forward(y);
+    if (look) look("hiddenlayer_" + std::to_string(i), y);
+  }
+  y = logits_->forward(y);
+  if (look) look("logits", y);
+  return y;
 }
 
 }  // namespace belfry::internal

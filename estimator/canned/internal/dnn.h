@@ -4,7 +4,9 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "estimator/canned/dnn.h"
@@ -51,8 +53,8 @@ class HiddenLayer : public DenseLayer {
 class Dnn : public torch::nn::Module {
  public:
   Dnn(int64_t inputs, const DnnOptions& options, int64_t logits_dimension);
-  // [batch, inputs] to [batch, logits_dimension].
-  at::Tensor forward(const at::Tensor& x);
+  // [batch, inputs] to [batch, logits_dimension]. Each layer's name and output go to `look`, if there is one.
+  at::Tensor forward(const at::Tensor& x, const std::function<void(const std::string&, const at::Tensor&)>& look);
 
  private:
   std::vector<std::shared_ptr<HiddenLayer>> hidden_layers_;

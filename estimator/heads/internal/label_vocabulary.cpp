@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "distribute/step_context.h"
 
 namespace belfry::internal {
 
@@ -25,7 +26,8 @@ at::Tensor LabelVocabulary::ids(const StringTensor& labels) const {
   for (int64_t i = 0; i < labels.numel(); ++i) {
     const auto found = ids_.find(labels[i]);
     if (found == ids_.end()) {
-      fail(ErrorKind::kOutOfRange, "label '", labels[i], "' in row ", i / a_row, " of the batch is not among the ",
+      fail(ErrorKind::kOutOfRange, "label '", labels[i], "' in ",
+           StepContext::describe_row(i / a_row, labels.dim() > 0 ? labels.size(0) : 1), " is not among the ",
            names_.size(), " names of the label_vocabulary");
     }
     out[i] = found->second;

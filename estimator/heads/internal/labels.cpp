@@ -2,7 +2,10 @@
 
 #include <ATen/ATen.h>
 
+#include <limits>
+
 #include "core/error.h"
+#include "distribute/step_context.h"
 
 namespace belfry::internal {
 
@@ -24,13 +27,24 @@ at::Tensor label_column(const Labels& labels, const at::Tensor& logits, const La
   return column.to(logits.device()).reshape({-1, 1});
 }
 
+namespace {
+
+at::Tensor is_inside(const at::Tensor& labels, int64_t high) {
+  return labels.ge(0).logical_and(labels.le(high));  // false for NaN too
+}
+
+}  // namespace
+
+at::Tensor nan_outside(const at::Tensor& labels, int64_t high) {
+  return labels.masked_fill(is_inside(labels, high).logical_not(), std::numeric_limits<double>::quiet_NaN());
+}
+
 void check_label_range(const at::Tensor& labels, int64_t high) {
-  if (!labels.is_cpu()) return;
-  const at::Tensor inside = labels.ge(0).logical_and(labels.le(high));  // false for NaN too
+  const at::Tensor inside = is_inside(labels, high);
   if (inside.all().item<bool>()) return;
   const int64_t row = inside.logical_not().nonzero()[0][0].item<int64_t>();
-  fail(ErrorKind::kOutOfRange, "label ", labels[row][0].item<double>(), " in row ", row,
-       " of the batch is not within 0 to ", high);
+  fail(ErrorKind::kOutOfRange, "label ", labels[row][0].item<double>(), " in ",
+       StepContext::describe_row(row, labels.size(0)), " is not within 0 to ", high);
 }
 
 }  // namespace belfry::internal

@@ -13,7 +13,9 @@ namespace belfry::internal {
 // vocabulary and strings where there is none.
 at::Tensor label_column(const Labels& labels, const at::Tensor& logits, const LabelVocabulary& vocabulary);
 
-// kOutOfRange, with the first label that is not in [0, high] and its row. Labels on a GPU are not looked at.
+// kOutOfRange, with the first label that is not in [0, high] and its row. Waits for the device.
 void check_label_range(const at::Tensor& labels, int64_t high);
+// Floating-point labels, NaN in place of those that are not in [0, high]: what can be done without a wait.
+at::Tensor nan_outside(const at::Tensor& labels, int64_t high);
 
 }  // namespace belfry::internal

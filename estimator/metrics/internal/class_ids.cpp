@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "distribute/step_context.h"
 
 namespace belfry::internal {
 namespace {
@@ -19,9 +20,9 @@ int64_t first_outside(const at::Tensor& ids, int64_t num_classes) {
 }
 
 [[noreturn]] void fail_at(const char* where, const at::Tensor& ids, int64_t position, int64_t num_classes) {
-  const int64_t row_size = ids.dim() == 0 ? 1 : ids.numel() / ids.size(0);
-  fail(ErrorKind::kOutOfRange, where, ": class ", ids.flatten()[position].item<int64_t>(), " in row ",
-       position / row_size, " is outside [0, ", num_classes, ")");
+  const int64_t rows = ids.dim() == 0 ? 1 : ids.size(0);
+  fail(ErrorKind::kOutOfRange, where, ": class ", ids.flatten()[position].item<int64_t>(), " in ",
+       StepContext::describe_row(position / (ids.numel() / rows), rows), " is outside [0, ", num_classes, ")");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,19 @@ inline Batch batch_of(const Json& data, const Json& features, const std::string&
   batch.labels = Labels();
   batch.labels.set("", to_value(data[label]));
   return batch;
+}
+
+// What `pattern` finds first in `text`: its first group. The file says its settings in sentences.
+inline std::string said_in(const std::string& text, const char* pattern) {
+  std::smatch found;
+  INFO(pattern << " in: " << text);
+  REQUIRE(std::regex_search(text, found, std::regex(pattern)));
+  return found[1];
+}
+
+// Rows of a training step and of an evaluation's batches, about.batches.
+inline int64_t batch_size() {
+  return std::stoll(said_in(reference("canned")["about"]["batches"], "in batches ([0-9]+)"));
 }
 
 // Training step t takes the next `size` rows, around the end of the data.

@@ -16,6 +16,7 @@
 
 #include <functional>
 #include <map>
+#include <regex>
 #include <set>
 
 using namespace belfry;
@@ -27,7 +28,8 @@ using belfry::testing::TemporaryDirectory;
 
 namespace {
 
-using Change = std::function<void(DNNClassifierOptions&)>;
+// Takes what the arrays of the file do not say from the case's note.
+using Change = std::function<void(DNNClassifierOptions&, const std::string& note)>;
 
 // One case of canned.json: its arrays, and the options that its variables' shapes and its features say.
 struct Case {
@@ -58,8 +60,6 @@ struct Case {
   Batch evaluation;
   DNNClassifierOptions options;
 };
-
-constexpr int64_t kBatch = 8;
 
 // The name here of a variable of tf.compat.v1, whose slots are called VARIABLE/t_0/OPTIMIZER.
 std::string own_name(const std::string& name) {
@@ -113,18 +113,18 @@ void check_evaluation(DNNClassifier& classifier, const Case& run, bool v1) {
     check_v1_curves(classifier, run);
     for (const char* name : kCurves) expected.erase(name);
   }
-  testing::check_evaluation(classifier.evaluate(testing::rows_once(run.evaluation, kBatch)), expected);
+  testing::check_evaluation(classifier.evaluate(testing::rows_once(run.evaluation, testing::batch_size())), expected);
 }
 
 void check_case(const std::string& name, const Change& change, const ModelFnTransform& transform = {}) {
   INFO(name);
   Case run(name);
-  if (change) change(run.options);
+  if (change) change(run.options, run.json["note"]);
   const TemporaryDirectory directory;
   DNNClassifier classifier(run.options, {.model_dir = directory.path()}, transform);
   const auto hook = std::make_shared<ReferenceHook>(run.json["initial_variables"]);
   const auto steps = static_cast<int64_t>(run.json["loss_per_step"].size());
-  classifier.train(testing::rows_around(run.training, kBatch), {.steps = steps, .hooks = {hook}});
+  classifier.train(testing::rows_around(run.training, testing::batch_size()), {.steps = steps, .hooks = {hook}});
   testing::check_losses(hook->losses, run.json["loss_per_step"]);
   check_variables(classifier, run.json["final_variables"]);
   check_evaluation(classifier, run, name.starts_with("v1_"));
@@ -139,40 +139,50 @@ void check_cases(const Cases& cases, const ModelFnTransform& transform = {}) {
   for (const auto& [name, change] : cases) check_case(name, change, transform);
 }
 
-Change vocabulary(std::vector<std::string> names) {
-  return [names](DNNClassifierOptions& options) { options.label_vocabulary = names; };
+// "label_vocabulary ['no','yes']".
+void use_vocabulary(DNNClassifierOptions& options, const std::string& note) {
+  const std::string list = testing::said_in(note, "label_vocabulary \\[([^\\]]*)\\]");
+  const std::regex quoted("'([^']*)'");
+  for (std::sregex_iterator name(list.begin(), list.end(), quoted), end; name != end; ++name) {
+    options.label_vocabulary.push_back((*name)[1]);
+  }
 }
+
+// "lr .05".
+double rate_in(const std::string& note) { return std::stod(testing::said_in(note, "lr ([0-9.]+)")); }
 
 Change optimizer(const CannedOptimizer& chosen) {
-  return [chosen](DNNClassifierOptions& options) { options.optimizer = chosen; };
+  return [chosen](DNNClassifierOptions& options, const std::string&) { options.optimizer = chosen; };
 }
 
-void use_sum(DNNClassifierOptions& options) { options.loss_reduction = LossReduction::kSum; }
+void use_sum(DNNClassifierOptions& options, const std::string&) { options.loss_reduction = LossReduction::kSum; }
 
-void use_batch_norm(DNNClassifierOptions& options) { options.batch_norm = true; }
+void use_batch_norm(DNNClassifierOptions& options, const std::string&) { options.batch_norm = true; }
 
-void use_tanh(DNNClassifierOptions& options) {
+void use_tanh(DNNClassifierOptions& options, const std::string& note) {
   options.activation_fn = [](const at::Tensor& x) { return x.tanh(); };
-  options.optimizer = Adam({.learning_rate = 0.01, .epsilon = 1e-7});
+  options.optimizer = Adam({.learning_rate = rate_in(note), .epsilon = 1e-7});
 }
 
-// A class of tf.compat.v1: a summed loss, and optimizers of rate 0.05.
-Change v1(const CannedOptimizer& chosen, const Change& change = {}) {
-  return [chosen, change](DNNClassifierOptions& options) {
-    use_sum(options);
-    options.optimizer = chosen;
-    if (change) change(options);
+using MakeOptimizer = std::function<Optimizer(double rate)>;
+
+// A class of tf.compat.v1: a summed loss, and an optimizer of the rate that its note says, or else the first case's.
+Change v1(const MakeOptimizer& chosen, const Change& change = {}) {
+  return [chosen, change](DNNClassifierOptions& options, const std::string& note) {
+    use_sum(options, note);
+    const std::string defaults = reference("canned")["canned"]["v1_dnn_classifier_2"]["note"];
+    options.optimizer = chosen(rate_in(note.find("lr ") == std::string::npos ? defaults : note));
+    if (change) change(options, note);
   };
 }
 
-Optimizer v1_adagrad() { return Adagrad({.learning_rate = 0.05}); }
+Optimizer v1_adagrad(double rate) { return Adagrad({.learning_rate = rate}); }
 
 Cases two_classes() { return {{"dnn_classifier_2", {}}}; }
 Cases three_classes() { return {{"dnn_classifier_3", {}}}; }
 Cases weighted() { return {{"dnn_classifier_2_weighted", {}}, {"dnn_classifier_3_weighted", {}}}; }
 Cases named() {
-  return {{"dnn_classifier_2_vocab", vocabulary({"no", "yes"})},
-          {"dnn_classifier_3_vocab_weighted", vocabulary({"low", "mid", "high"})}};
+  return {{"dnn_classifier_2_vocab", use_vocabulary}, {"dnn_classifier_3_vocab_weighted", use_vocabulary}};
 }
 Cases summed() { return {{"dnn_classifier_2_sumloss", use_sum}}; }
 Cases with_tanh() { return {{"dnn_classifier_2_tanh", use_tanh}}; }
@@ -185,18 +195,22 @@ Cases by_optimizer() {
           {"dnn_classifier_3_opt_ftrl", optimizer("Ftrl")}};
 }
 Cases of_v1() {
-  return {{"v1_dnn_classifier_2", v1(v1_adagrad())},
-          {"v1_dnn_classifier_2_weighted", v1(v1_adagrad())},
-          {"v1_dnn_classifier_3_batchnorm", v1(v1_adagrad(), use_batch_norm)}};
+  return {{"v1_dnn_classifier_2", v1(v1_adagrad)},
+          {"v1_dnn_classifier_2_weighted", v1(v1_adagrad)},
+          {"v1_dnn_classifier_3_batchnorm", v1(v1_adagrad, use_batch_norm)}};
 }
 Cases of_v1_by_optimizer() {
-  const RMSProp rms_prop(
-      {.learning_rate = 0.05, .epsilon = 1e-10, .initial_mean_square = 1, .epsilon_inside_root = true});
-  return {{"v1_dnn_classifier_3_opt_adagrad", v1(v1_adagrad())},
-          {"v1_dnn_classifier_3_opt_adam", v1(Adam({.learning_rate = 0.05}))},
-          {"v1_dnn_classifier_3_opt_sgd", v1(GradientDescent({.learning_rate = 0.05}))},
+  const auto adam = [](double rate) { return Adam({.learning_rate = rate}); };
+  const auto descent = [](double rate) { return GradientDescent({.learning_rate = rate}); };
+  const auto rms_prop = [](double rate) {
+    return RMSProp({.learning_rate = rate, .epsilon = 1e-10, .initial_mean_square = 1, .epsilon_inside_root = true});
+  };
+  const auto ftrl = [](double rate) { return Ftrl({.learning_rate = rate}); };
+  return {{"v1_dnn_classifier_3_opt_adagrad", v1(v1_adagrad)},
+          {"v1_dnn_classifier_3_opt_adam", v1(adam)},
+          {"v1_dnn_classifier_3_opt_sgd", v1(descent)},
           {"v1_dnn_classifier_3_opt_rmsprop", v1(rms_prop)},
-          {"v1_dnn_classifier_3_opt_ftrl", v1(Ftrl({.learning_rate = 0.05}))}};
+          {"v1_dnn_classifier_3_opt_ftrl", v1(ftrl)}};
 }
 
 }  // namespace

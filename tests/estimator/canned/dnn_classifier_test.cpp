@@ -135,6 +135,34 @@ TEST_CASE("a DNNClassifier over three towers gives what one device gives, whatev
   check_towers(LossReduction::kSumByNonzeroWeights);
 }
 
+TEST_CASE("over towers a label that is no class is named with its row of the whole batch", "[canned][E77][E86][R12]") {
+  // Ten rows over three towers: rows 4 to 6 and 7 to 9 are those of towers 1 and 2.
+  const Features features = blobs().features.narrow(0, 10);
+  const auto refuses_labels = [&](DNNClassifierOptions options, const Labels& labels,
+                                  const std::vector<std::string>& parts) {
+    const TemporaryDirectory directory;
+    DNNClassifier classifier(options, {.model_dir = directory.path()}, three_towers());
+    const InputFn input = [&] { return Dataset::from_tensors(features, labels).batch(10); };
+    return fails_with(ErrorKind::kOutOfRange, parts, [&] { classifier.train(input, {.steps = 1}); }) &&
+           fails_with(ErrorKind::kOutOfRange, parts, [&] { classifier.evaluate(input); });
+  };
+  const auto numbers = [](int64_t bad) {
+    at::Tensor labels = at::zeros({10}, at::kLong);
+    labels[5] = bad;
+    labels[8] = bad;
+    return labels;
+  };
+  DNNClassifierOptions options = options_for_blobs();
+  CHECK(refuses_labels(options, numbers(3), {"class 3", "row 5 of the batch"}));
+  DNNClassifierOptions binary = options;
+  binary.n_classes = 2;
+  CHECK(refuses_labels(binary, numbers(2), {"label 2", "row 5 of the batch"}));
+  options.label_vocabulary = {"a", "b", "c"};
+  std::vector<std::string> names(10, "b");
+  names[7] = "d";
+  CHECK(refuses_labels(options, StringTensor(names), {"'d'", "row 7 of the batch"}));
+}
+
 TEST_CASE("an optimizer that is no TowerOptimizer is made one, and one that is stays", "[canned]") {
   const Optimizer plain = GradientDescent({.learning_rate = 0.5});
   CHECK(CannedOptimizer(plain).optimizer().is_tower_optimizer());

@@ -1,10 +1,12 @@
 #include <ATen/ATen.h>
 
 #include <functional>
+#include <limits>
 
 #include "core/error.h"
 #include "estimator/feature_column/numeric_column.h"
 #include "estimator/heads/binary_class_head.h"
+#include "estimator/heads/internal/labels.h"
 #include "estimator/heads/multi_class_head.h"
 #include "estimator/losses/weighted_loss.h"
 #include "estimator/metrics/means.h"
@@ -131,6 +133,32 @@ TEST_CASE("weights may come from a numeric column with a normalizer", "[heads][E
   CHECK(step.run(BinaryClassHead({.weight_column = column}), ModeKeys::kEval).loss.item<double>() == 0);
 }
 
+TEST_CASE("weights that are not one number for each row are an error of every head", "[heads][E75][E86]") {
+  HeadStep two = two_class_step();
+  HeadStep three = three_class_step();
+  const auto check = [&](const at::Tensor& weights, const WeightColumn& column, const std::string& told) {
+    two.features = {{"w", weights}};
+    three.features = two.features;
+    for (const ModeKeys mode : {ModeKeys::kTrain, ModeKeys::kEval}) {
+      CAPTURE(told, to_string(mode));
+      CHECK_FAILS(two.run(BinaryClassHead({.weight_column = column}), mode), ErrorKind::kInvalidArgument, told);
+      CHECK_FAILS(three.run(MultiClassHead(3, {.weight_column = column}), mode), ErrorKind::kInvalidArgument, told);
+    }
+  };
+  check(at::ones({4}), "w", "head: weights have shape [4, 1]");
+  const auto pairs = feature_column::numeric_column("w", {.shape = {2}});
+  check(at::ones({3, 2}), pairs, "head: weights have shape [3, 2]; one for each");
+  check(at::ones({3, 2}), "w", "[3, 2]");  // what the column itself says
+}
+
+// What a BinaryClassHead on a GPU makes of its labels; tests/gpu trains with it.
+TEST_CASE("labels that cannot be looked at become NaN outside the range", "[heads][E77]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const at::Tensor labels = at::tensor({0.0, 1.0, 0.25, -0.5, 1.5, nan}).unsqueeze(1);
+  const at::Tensor expected = at::tensor({0.0, 1.0, 0.25, nan, nan, nan}).unsqueeze(1);
+  CHECK(at::allclose(internal::nan_outside(labels, 1), expected, 0, 0, /*equal_nan=*/true));
+}
+
 TEST_CASE("a loss of one's own takes the place of the head's", "[heads][E75]") {
   HeadStep step = three_class_step();
   const HeadLossFn squares = [](const at::Tensor& labels, const at::Tensor& logits) {
@@ -140,6 +168,21 @@ TEST_CASE("a loss of one's own takes the place of the head's", "[heads][E75]") {
   CHECK(step.run(head, ModeKeys::kEval).loss.item<double>() == Approx(4));
   const MultiClassHead wrong(3, {.loss_fn = [](const at::Tensor&, const at::Tensor& logits) { return logits; }});
   CHECK_FAILS(step.run(wrong, ModeKeys::kEval), ErrorKind::kInvalidArgument, "loss_fn gave shape [2, 3]");
+}
+
+TEST_CASE("a loss of one's own may look at the features", "[heads][E75]") {
+  HeadStep three = three_class_step();
+  three.features.set("factor", at::tensor({2.0, 3.0}, at::kFloat));
+  const auto scaled = [](const at::Tensor&, const at::Tensor& logits, const Features& features) {
+    return logits.select(1, 0) * 0 + features["factor"];
+  };
+  const EstimatorSpec multi = three.run(MultiClassHead(3, {.loss_fn = scaled}), ModeKeys::kEval);
+  CHECK(multi.loss.item<double>() == Approx(2.5));
+  HeadStep two = two_class_step();
+  two.features.set("factor", at::tensor({2.0, 3.0, 7.0}, at::kFloat));
+  const EstimatorSpec binary = two.run(BinaryClassHead({.loss_fn = scaled}), ModeKeys::kEval);
+  CHECK(binary.loss.item<double>() == Approx(4));
+  CHECK(binary.eval_metric_ops[0].second.value() == Approx(4));  // average_loss
 }
 
 TEST_CASE("regularization losses are added and evaluated", "[heads][E75]") {

@@ -107,7 +107,7 @@ TEST_CASE("summaries are written at the first step and every so many after it", 
 }
 
 TEST_CASE("SummarySaverHook goes by seconds too, from the first step on", "[estimator][hooks][E47]") {
-  const SummarySaverHook::Summaries summaries{{"seven", torch::tensor(7.0)}};
+  const Summaries summaries{{"seven", torch::tensor(7.0)}};
   for (const auto& [secs, steps] : {std::pair{1e-9, std::vector<int64_t>{1, 2, 3}}, {1e9, {1}}}) {
     const TemporaryDirectory dir;
     RunConfig config = quiet(dir.path());
@@ -121,6 +121,35 @@ TEST_CASE("SummarySaverHook goes by seconds too, from the first step on", "[esti
   const auto none = [&]() -> auto& { return summaries; };
   CHECK_THROWS_WITH(SummarySaverHook(std::nullopt, std::nullopt, none), Contains("neither"));
   CHECK_THROWS_WITH(SummarySaverHook(1, 1.0, none), Contains("both"));
+}
+
+TEST_CASE("a model's histograms and shares of zeros are written with its scalars", "[estimator][hooks][E47][E123]") {
+  const TemporaryDirectory dir;
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+    ctx.summary_histogram("numbers", torch::tensor({-1.0, 0.0, 0.0, 4.0}));
+    ctx.summary_zero_fraction("zeros", torch::tensor({{0, 1, 0, 0}}));
+    CHECK_FAILS(ctx.summary_histogram("none", at::Tensor()), ErrorKind::kInvalidArgument, "'none'");
+    CHECK_FAILS(ctx.summary_zero_fraction("none", at::Tensor()), ErrorKind::kInvalidArgument, "'none'");
+    return linear_model_fn(features, labels, mode, ctx);
+  };
+  Estimator(model, {.model_dir = dir.path(), .save_summary_steps = 2, .log_step_count_steps = 0})
+      .train(line(4, 4), {.steps = 4});
+  CHECK(steps_with(dir.path(), "zeros") == std::vector<int64_t>{1, 3});
+  CHECK(read_scalars(posix_file_system(), dir.path())[3]["zeros"] == 0.75);
+  std::vector<int64_t> steps;
+  EventFileReader events(posix_file_system(), list_event_files(posix_file_system(), dir.path()).at(0));
+  for (SummaryEvent event; events.next(event);) {
+    for (const SummaryValue& value : event.values) {
+      if (value.tag != "numbers") continue;
+      steps.push_back(event.step);
+      const auto& histogram = std::get<SummaryHistogram>(value.value);
+      CHECK(histogram.min == -1);
+      CHECK(histogram.max == 4);
+      CHECK(histogram.num == 4);
+      CHECK(histogram.sum == 3);
+    }
+  }
+  CHECK(steps == std::vector<int64_t>{1, 3});
 }
 
 TEST_CASE("a model's own summary of the loss stays alone", "[estimator][hooks][E7]") {
@@ -152,6 +181,18 @@ TEST_CASE("steps per second are written every so many steps", "[estimator][hooks
   CHECK(steps_with(dir.path(), "global_step/sec") == std::vector<int64_t>{3, 6});
   CHECK(read_scalars(posix_file_system(), dir.path())[3]["global_step/sec"] > 0);
   CHECK_THROWS_WITH(StepCounterHook(1, 1.0), Contains("exactly one"));
+}
+
+TEST_CASE("steps per second are written every so many seconds too", "[estimator][hooks][E44]") {
+  for (const auto& [secs, steps] : {std::pair{1e-9, std::vector<int64_t>{1, 2, 3}}, {1e9, {}}}) {
+    const TemporaryDirectory dir;
+    // A summary, for the writer of events; the framework's own counter stays silent.
+    Estimator estimator(linear_model_fn,
+                        {.model_dir = dir.path(), .save_summary_steps = 100, .log_step_count_steps = 0});
+    estimator.train(line(), {.steps = 3, .hooks = {std::make_shared<StepCounterHook>(std::nullopt, secs)}});
+    CHECK(steps_with(dir.path(), "global_step/sec") == steps);
+  }
+  CHECK_THROWS_WITH(StepCounterHook(std::nullopt, std::nullopt), Contains("neither"));
 }
 
 TEST_CASE("a timer triggers first, then when steps or seconds have passed, never twice a step",
