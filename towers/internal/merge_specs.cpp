@@ -59,6 +59,16 @@ const Metric& metric_named(const EvalMetricOps& metrics, const std::string& name
   return std::find_if(metrics.begin(), metrics.end(), [&](const auto& entry) { return entry.first == name; })->second;
 }
 
+void merge_metric(Metric& metric, const Metric& other, const std::string& name, size_t tower) {
+  try {
+    metric.merge(other);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInvalidArgument) throw;
+    fail(ErrorKind::kFailedPrecondition, "the metric '", name, "' of tower ", tower,
+         " does not merge with tower 0's: ", error.what());
+  }
+}
+
 EvalMetricOps merge_metrics(const std::vector<TowerResult>& towers) {
   EvalMetricOps merged;
   for (const auto& [name, first] : towers[0].spec.eval_metric_ops) {
@@ -67,7 +77,7 @@ EvalMetricOps merge_metrics(const std::vector<TowerResult>& towers) {
     for (size_t i = 1; i < towers.size(); ++i) {
       Metric other = metric_named(towers[i].spec.eval_metric_ops, name);
       other.set_rows(static_cast<double>(towers[i].rows));
-      metric.merge(other);
+      merge_metric(metric, other, name, i);
     }
     merged.emplace_back(name, std::move(metric));
   }
