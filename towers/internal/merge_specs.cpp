@@ -27,6 +27,19 @@ void require_same(size_t tower, const std::string& has, const std::string& first
        ": every tower has to return the same kind of EstimatorSpec");
 }
 
+// Hooks of tower 0 alone run: one that another tower has more of would vanish.
+void check_hooks(size_t tower, const EstimatorSpec& spec, const EstimatorSpec& first) {
+  const std::pair<const char*, Hooks EstimatorSpec::*> fields[] = {
+      {" training_hooks", &EstimatorSpec::training_hooks},
+      {" training_chief_hooks", &EstimatorSpec::training_chief_hooks},
+      {" evaluation_hooks", &EstimatorSpec::evaluation_hooks},
+      {" prediction_hooks", &EstimatorSpec::prediction_hooks}};
+  for (const auto& [name, hooks] : fields) {
+    if ((spec.*hooks).size() == (first.*hooks).size()) continue;
+    require_same(tower, concat((spec.*hooks).size(), name), concat((first.*hooks).size(), name));
+  }
+}
+
 void check_alike(const std::vector<TowerResult>& towers) {
   const auto loss = [](const EstimatorSpec& spec) { return spec.loss.defined() ? "a loss" : "no loss"; };
   const auto train_op = [](const EstimatorSpec& spec) { return spec.train_op ? "a train_op" : "no train_op"; };
@@ -38,6 +51,7 @@ void check_alike(const std::vector<TowerResult>& towers) {
     require_same(i, train_op(spec), train_op(first));
     require_same(i, "predictions " + names_of(spec.predictions), "predictions " + names_of(first.predictions));
     require_same(i, "metrics " + names_of(spec.eval_metric_ops), "metrics " + names_of(first.eval_metric_ops));
+    check_hooks(i, spec, first);
   }
 }
 
