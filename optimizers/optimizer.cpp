@@ -119,6 +119,17 @@ at::Tensor Optimizer::get_slot(const VariableStore& store, const std::string& va
   return found ? found->value() : at::Tensor();
 }
 
+std::vector<const Variable*> Optimizer::variables(const VariableStore& store) const {
+  std::vector<const Variable*> found;
+  for (const Variable* moved : store.variables(VariableKind::kParameter)) {
+    for (const std::string& slot : get_slot_names()) {
+      if (const Variable* variable = store.find(slot_name(moved->name(), slot))) found.push_back(variable);
+    }
+  }
+  if (const Variable* counter = store.find(iterations_name())) found.push_back(counter);
+  return found;
+}
+
 void Optimizer::check_wrapped(const StepContext& context, const char* call, const std::source_location& where) const {
   if (tower_ || !context.tower_optimizer_wanted()) return;
   fail(ErrorKind::kFailedPrecondition, "tower ", context.tower_index(), ": ", call, " of ", name(), " at ",

@@ -82,6 +82,9 @@ class Optimizer {
   // The slot's value (shared memory, not to be written); undefined before the first step made it. kNotFound for a slot
   // that the rule does not have.
   at::Tensor get_slot(const VariableStore& store, const std::string& variable, const std::string& slot) const;
+  // What it keeps in `store`: the slots of every variable that it has moved, by name, and the counter of a rule that
+  // counts. Sums of an Accumulation are not among them. They live as long as the store.
+  std::vector<const Variable*> variables(const VariableStore& store) const;
   // "training/NAME/VARIABLE/SLOT".
   std::string slot_name(const std::string& variable, const std::string& slot) const;
   // "belfry/training/NAME/iterations": how often it was applied, for rules that count.

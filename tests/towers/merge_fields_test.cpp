@@ -56,6 +56,26 @@ TEST_CASE("merge_specs takes the hooks of every kind from tower 0 in every mode,
   }
 }
 
+TEST_CASE("merge_specs refuses hooks that tower 0 has not, which would be dropped", "[towers][merge][R15][R19]") {
+  Hooks hooks;
+  const SpecExtras all = with_hooks(hooks);
+  const std::pair<Hooks SpecExtras::*, std::string> fields[] = {
+      {&SpecExtras::training_hooks, "training_hooks"},
+      {&SpecExtras::training_chief_hooks, "training_chief_hooks"},
+      {&SpecExtras::evaluation_hooks, "evaluation_hooks"},
+      {&SpecExtras::prediction_hooks, "prediction_hooks"}};
+  for (const ModeKeys mode : kModes) {
+    for (const auto& [field, name] : fields) {
+      CAPTURE(to_string(mode), name);
+      SpecExtras one;
+      one.*field = all.*field;
+      CHECK_FAILS(merged(spec_for(mode), spec_for(mode, one)), ErrorKind::kFailedPrecondition,
+                  "tower 1 has 1 " + name + " and tower 0 has 0 " + name);
+      CHECK_FAILS(merged(spec_for(mode, one), spec_for(mode)), ErrorKind::kFailedPrecondition, "tower 1 has 0 " + name);
+    }
+  }
+}
+
 TEST_CASE("TrainSpec: that train op is kept, beside the added losses and all predictions",
           "[towers][merge][R10][R15]") {
   const GradientDescent optimizer({.learning_rate = 1.0});

@@ -92,8 +92,25 @@ TEST_CASE("ReduceMetricVariables: example, the states of metrics are added", "[t
 
 TEST_CASE("ReduceMetricVariables: uneven number of variables", "[towers][merge][R16]") {
   const Metric uneven(std::make_shared<Added>(), {loss_of(1)});
-  CHECK_FAILS(merge_specs({{eval_spec(1, {{"m", states(1)}}), {}, 1}, {eval_spec(1, {{"m", uneven}}), {}, 1}}),
-              ErrorKind::kInvalidArgument, "3 states do not merge with 1");
+  const auto merged = [&] {
+    return merge_specs({{eval_spec(1, {{"m", states(1)}}), {}, 1},
+                        {eval_spec(1, {{"m", states(2)}}), {}, 1},
+                        {eval_spec(1, {{"m", uneven}}), {}, 1}});
+  };
+  CHECK_FAILS(merged(), ErrorKind::kFailedPrecondition, "3 states do not merge with 1");
+  CHECK_FAILS(merged(), ErrorKind::kFailedPrecondition, "'m' of tower 2");
+}
+
+TEST_CASE("merge_specs names metric and tower where metrics differ in kind", "[towers][merge][R16]") {
+  const auto merged = [](Metric first, Metric second) {
+    return merge_specs(
+        {{eval_spec(1, {{"m", std::move(first)}}), {}, 1}, {eval_spec(1, {{"m", std::move(second)}}), {}, 1}});
+  };
+  const Metric mean = metrics::mean(doubles({1}));
+  CHECK_FAILS(merged(mean, loss_of(1)), ErrorKind::kFailedPrecondition,
+              "the metric 'm' of tower 1 does not merge with tower 0's");
+  CHECK_FAILS(merged(loss_of(1), mean), ErrorKind::kFailedPrecondition, "'mean'");
+  CHECK_FAILS(merged(doubles({1, 2}), loss_of(1)), ErrorKind::kFailedPrecondition, "tower 1");
 }
 
 struct Largest : MetricFunction {

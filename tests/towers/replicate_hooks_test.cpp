@@ -9,7 +9,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "core/file_system.h"
 #include "estimator/estimator.h"
+#include "estimator/summaries/event_reader.h"
 #include "tests/estimator/hooks/recording_hook.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/towers/abs_model.h"
@@ -141,6 +143,32 @@ TEST_CASE("replicate_model_fn: a hook that throws in evaluate or predict leaves 
   CHECK_THROWS_AS(predict_all({throwing}), Boom);
   CHECK(estimator.evaluate(two_batches).loss() == 18);  // c is 7
   CHECK(predict_all({}) == 4);
+}
+
+// --- Summaries ---
+
+TEST_CASE("replicate_model_fn: of what towers note for TensorBoard the first one's is written, and the loss of all",
+          "[towers][replicate][hooks][R15]") {
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+    ctx.summary("first_row", features.tensor()[0]);
+    if (ctx.tower_index() > 0) ctx.summary("of_others", at::ones({}));
+    return abs_model(features, labels, mode, ctx);
+  };
+  const TemporaryDirectory directory;
+  RunConfig config = quiet(directory);
+  config.save_summary_steps = 2;
+  Estimator estimator(towers(model, 3, LossReduction::kSum), config);
+  const at::Tensor x = column({4, 2, 1});
+  estimator.train([&] { return Dataset::from_tensors(x, x).batch(3).repeat(); }, {.steps = 3});
+  auto scalars = read_scalars(posix_file_system(), directory.path());
+  REQUIRE(scalars.size() == 2);
+  for (const int64_t step : {1, 3}) {
+    CAPTURE(step);
+    CHECK(scalars[step].size() == 2);
+    CHECK(scalars[step].at("first_row") == 4);
+    CHECK(scalars[step].contains("loss"));
+  }
+  CHECK(scalars[1].at("loss") == 9 * (4 + 2 + 1));
 }
 
 // --- A synchronising optimizer inside the wrapper ---

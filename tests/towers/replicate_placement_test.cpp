@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/file_system.h"
 #include "estimator/estimator.h"
 #include "optimizers/momentum.h"
 #include "tests/support/temporary_directory.h"
@@ -61,6 +62,42 @@ TEST_CASE("replicate_model_fn: checkpoints of any number of towers are interchan
     expected -= 3;
     CHECK(estimator.get_variable_value("c").item<double>() == expected);
   }
+}
+
+TEST_CASE("replicate_model_fn: checkpoints are the same, byte for byte, however variables are placed",
+          "[towers][replicate][R5][R9]") {
+  const testing::TemporaryDirectory central;
+  const testing::TemporaryDirectory round;
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
+    at::Tensor sum = at::zeros({}, at::kDouble);
+    for (const char* name : {"a", "b", "c", "d"}) sum = sum + scalar_variable(ctx, name, 2.5);
+    const at::Tensor loss = abs_loss(features, labels, sum);
+    return EstimatorSpec::train(loss,
+                                TowerOptimizer(Momentum({.learning_rate = 0.1, .momentum = 0.9})).minimize(loss, ctx));
+  };
+  const auto train = [&](VariablePlacement placement, const std::string& model_dir) {
+    Estimator estimator(
+        replicate_model_fn(model, {.devices = {"cpu:0", "cpu:1", "cpu:3"}, .variable_placement = placement}),
+        {.model_dir = model_dir, .random_seed = 5, .save_summary_steps = 0, .log_step_count_steps = 0});
+    estimator.train(
+        [] {
+          return Dataset::from_tensors(column({1, 2, 4}), column({1, 0, 2})).batch(3).repeat();
+        },
+        {.steps = 4});
+  };
+  train(VariablePlacement::kCentral, central.path());
+  train(VariablePlacement::kRoundRobin, round.path());
+  for (const char* file : {"model.ckpt-4.index", "model.ckpt-4.data-00000-of-00001"}) {
+    CAPTURE(file);
+    const std::string bytes = read_file(posix_file_system(), central.file(file));
+    CHECK_FALSE(bytes.empty());
+    CHECK(bytes == read_file(posix_file_system(), round.file(file)));
+  }
+  // Either goes on from the other's.
+  train(VariablePlacement::kCentral, round.path());
+  train(VariablePlacement::kRoundRobin, central.path());
+  CHECK(read_file(posix_file_system(), central.file("model.ckpt-8.data-00000-of-00001")) ==
+        read_file(posix_file_system(), round.file("model.ckpt-8.data-00000-of-00001")));
 }
 
 // What each tower sees of its device and of its variable's memory.

@@ -4,6 +4,8 @@
 #include "tests/testing.h"
 // testing.h has to come first
 
+#include <map>
+
 #include "distribute/device.h"
 #include "tests/towers/abs_model.h"
 #include "towers/internal/merge_exports.h"
@@ -78,6 +80,46 @@ TEST_CASE("GetLocalDevices: a made-up XPU is an error here, where the original f
 TEST_CASE("GetLocalDevices: GPUs where there are some", "[towers][R4]") {
   const bool gpus = at::globalContext().hasCUDA();
   for (const std::string& name : default_devices()) CHECK(parse_device(name).device.is_cuda() == gpus);
+}
+
+// The original's setter decides by a function of the operation; here it is the option variable_placement.
+struct Placed {
+  std::map<std::string, std::string> places = {};
+  std::vector<at::Device> computed_on = {};
+};
+
+// One variable for each name, and the device of a sum over all of them in tower 0.
+Placed placed(const std::vector<std::string>& names, const std::vector<std::string>& devices,
+              VariablePlacement placement) {
+  Placed result;
+  const auto model = [&](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
+    at::Tensor sum = at::zeros({}, at::TensorOptions(at::kDouble).device(ctx.device()));
+    for (const std::string& name : names) sum = sum + testing::scalar_variable(ctx, name, 1);
+    const at::Tensor loss = testing::abs_loss(features, labels, sum);
+    if (ctx.tower_index() == 0) result.computed_on = {ctx.device(), loss.device()};
+    return EstimatorSpec::train(loss, TowerOptimizer(GradientDescent()).minimize(loss, ctx));
+  };
+  TowerRunner runner(replicate_model_fn(ModelFn(model), {.devices = devices, .variable_placement = placement}));
+  const at::Tensor rows = at::ones({static_cast<int64_t>(devices.size()), 1}, at::kDouble);
+  runner.train(rows, rows);
+  for (const std::string& name : names) result.places[name] = runner.store().find(name)->device_name();
+  return result;
+}
+
+TEST_CASE("LocalDeviceSetter: vars on ps, all other operations on the tower's device", "[towers][R5][R6]") {
+  const std::string worker = default_devices().front();  // a GPU where there is one
+  const Placed central = placed({"v"}, {worker, worker}, VariablePlacement::kCentral);
+  CHECK(parse_device(central.places.at("v")).device.is_cpu());
+  CHECK(central.computed_on == std::vector(2, parse_device(worker).device));
+}
+
+TEST_CASE("LocalDeviceSetter: round robin placement", "[towers][R5]") {
+  const Placed round =
+      placed({"a", "b", "c", "d", "e"}, {"cpu:0", "cpu:1", "cpu:3", "cpu:4"}, VariablePlacement::kRoundRobin);
+  const std::map<std::string, std::string> expected{
+      {"a", "cpu:0"}, {"b", "cpu:1"}, {"c", "cpu:3"}, {"d", "cpu:4"}, {"e", "cpu:0"}};
+  CHECK(round.places == expected);
+  CHECK(round.computed_on == std::vector(2, at::Device(at::kCPU)));
 }
 
 }  // namespace

@@ -17,15 +17,17 @@ using testing::scalar_variable;
 using testing::TowerRunner;
 using testing::towers;
 
-TowerOptimizer sgd() { return TowerOptimizer(GradientDescent({.learning_rate = 1.0})); }
+TowerOptimizer sgd(const std::string& name = "") {
+  return TowerOptimizer(GradientDescent({.learning_rate = 1.0, .name = name}));
+}
 
 // Tower i applies the i-th gradient to a variable of zeros with rate 1: what it becomes is minus the sum.
-at::Tensor sum_of(const std::vector<at::Tensor>& gradients) {
-  const auto model = [&gradients](const Features&, const Labels&, ModeKeys, ModelContext& ctx) {
+at::Tensor sum_of(const std::vector<at::Tensor>& gradients, const std::string& name = "") {
+  const auto model = [&](const Features&, const Labels&, ModeKeys, ModelContext& ctx) {
     const at::Tensor w = ctx.variable("w", [&] { return at::zeros(gradients[0].sizes(), at::kDouble); });
     Variable* variable = ctx.store().find("w");
     const auto tower = static_cast<size_t>(ctx.tower_index());
-    return EstimatorSpec::train(w.sum(), sgd().apply_gradients({{gradients[tower], variable}}, ctx));
+    return EstimatorSpec::train(w.sum(), sgd(name).apply_gradients({{gradients[tower], variable}}, ctx));
   };
   TowerRunner runner(replicate_model_fn(ModelFn(model), {.devices = cpus(static_cast<int>(gradients.size()))}));
   const at::Tensor rows = at::zeros({static_cast<int64_t>(gradients.size())});
@@ -45,7 +47,6 @@ TEST_CASE("ComputeSum: tensors", "[towers][optimizer][R11]") {
   CHECK(at::equal(sum_of({doubles({1, 2}), doubles({3, 4})}), doubles({4, 6})));
 }
 
-// "No name for row-sparse" has nothing to show: sums have no names here.
 TEST_CASE("ComputeSum: row-sparse sum", "[towers][optimizer][R11]") {
   CHECK(at::equal(sum_of({rows_of({0, 1}, doubles({1, 2}), {2}), rows_of({0, 1}, doubles({3, 4}), {2})}),
                   doubles({4, 6})));
@@ -61,6 +62,13 @@ TEST_CASE("ComputeSum: row-sparse, higher dimensions", "[towers][optimizer][R11]
 TEST_CASE("ComputeSum: row-sparse, some don't overlap", "[towers][optimizer][R11]") {
   CHECK(at::equal(sum_of({rows_of({0, 3}, doubles({1, 2}), {4}), rows_of({0, 1}, doubles({3, 4}), {4})}),
                   doubles({4, 4, 0, 2})));
+}
+
+// There a name is an error, since only dense sums can be given one. Here it is the optimizer that has a name.
+TEST_CASE("ComputeSum: no name for row-sparse is needed, the sum of a named optimizer is the same",
+          "[towers][optimizer][R11]") {
+  const std::vector<at::Tensor> gradients{rows_of({0, 1}, doubles({1, 2}), {2}), rows_of({0, 1}, doubles({3, 4}), {2})};
+  CHECK(at::equal(sum_of(gradients, "named"), doubles({4, 6})));
 }
 
 TEST_CASE("ComputeSum: row-sparse and dense gradients of one variable are added up in any order",

@@ -280,6 +280,26 @@ TEST_CASE("TowerOptimizer: name, slots and rate are those of the inner optimizer
   CHECK_FAILS(optimizer.get_slot(runner.store(), "c", "m"), ErrorKind::kNotFound, "m");
 }
 
+TEST_CASE("TowerOptimizer: its variables are those of the inner optimizer", "[towers][optimizer][R12]") {
+  const TowerOptimizer adam(Adam({.learning_rate = 0.5, .name = "mine"}));
+  TowerRunner runner = two_towers([&](const Losses& losses, ModelContext& ctx) {
+    return group({adam.minimize(losses.of_c, ctx, {.var_list = {"c"}}),
+                  sgd().minimize(losses.of_d, ctx, {.var_list = {"d"}}),
+                  TowerOptimizer(Adam({.name = "other"})).minimize(losses.of_d, ctx, {.var_list = {"d"}})});
+  });
+  CHECK(adam.variables(runner.store()).empty());
+  runner.train(kOneTwo, kOneTwo);
+  const auto names_of = [&](const Optimizer& optimizer) {
+    std::vector<std::string> names;
+    for (const Variable* variable : optimizer.variables(runner.store())) names.push_back(variable->name());
+    return names;
+  };
+  CHECK(names_of(adam) ==
+        std::vector<std::string>{"training/mine/c/m", "training/mine/c/v", "belfry/training/mine/iterations"});
+  CHECK(names_of(Adam({.name = "mine"})) == names_of(adam));
+  CHECK(names_of(sgd()).empty());
+}
+
 TEST_CASE("TowerOptimizer: a function that makes the optimizer is called once, at first need",
           "[towers][optimizer][R12]") {
   std::atomic<int> made{0};

@@ -27,6 +27,19 @@ void require_same(size_t tower, const std::string& has, const std::string& first
        ": every tower has to return the same kind of EstimatorSpec");
 }
 
+// Hooks of tower 0 alone run: one that another tower has more of would vanish.
+void check_hooks(size_t tower, const EstimatorSpec& spec, const EstimatorSpec& first) {
+  const std::pair<const char*, Hooks EstimatorSpec::*> fields[] = {
+      {" training_hooks", &EstimatorSpec::training_hooks},
+      {" training_chief_hooks", &EstimatorSpec::training_chief_hooks},
+      {" evaluation_hooks", &EstimatorSpec::evaluation_hooks},
+      {" prediction_hooks", &EstimatorSpec::prediction_hooks}};
+  for (const auto& [name, hooks] : fields) {
+    if ((spec.*hooks).size() == (first.*hooks).size()) continue;
+    require_same(tower, concat((spec.*hooks).size(), name), concat((first.*hooks).size(), name));
+  }
+}
+
 void check_alike(const std::vector<TowerResult>& towers) {
   const auto loss = [](const EstimatorSpec& spec) { return spec.loss.defined() ? "a loss" : "no loss"; };
   const auto train_op = [](const EstimatorSpec& spec) { return spec.train_op ? "a train_op" : "no train_op"; };
@@ -38,6 +51,7 @@ void check_alike(const std::vector<TowerResult>& towers) {
     require_same(i, train_op(spec), train_op(first));
     require_same(i, "predictions " + names_of(spec.predictions), "predictions " + names_of(first.predictions));
     require_same(i, "metrics " + names_of(spec.eval_metric_ops), "metrics " + names_of(first.eval_metric_ops));
+    check_hooks(i, spec, first);
   }
 }
 
@@ -59,6 +73,16 @@ const Metric& metric_named(const EvalMetricOps& metrics, const std::string& name
   return std::find_if(metrics.begin(), metrics.end(), [&](const auto& entry) { return entry.first == name; })->second;
 }
 
+void merge_metric(Metric& metric, const Metric& other, const std::string& name, size_t tower) {
+  try {
+    metric.merge(other);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInvalidArgument) throw;
+    fail(ErrorKind::kFailedPrecondition, "the metric '", name, "' of tower ", tower,
+         " does not merge with tower 0's: ", error.what());
+  }
+}
+
 EvalMetricOps merge_metrics(const std::vector<TowerResult>& towers) {
   EvalMetricOps merged;
   for (const auto& [name, first] : towers[0].spec.eval_metric_ops) {
@@ -67,7 +91,7 @@ EvalMetricOps merge_metrics(const std::vector<TowerResult>& towers) {
     for (size_t i = 1; i < towers.size(); ++i) {
       Metric other = metric_named(towers[i].spec.eval_metric_ops, name);
       other.set_rows(static_cast<double>(towers[i].rows));
-      metric.merge(other);
+      merge_metric(metric, other, name, i);
     }
     merged.emplace_back(name, std::move(metric));
   }
