@@ -16,7 +16,7 @@ void train(int64_t n_classes, int64_t label) {
                             .feature_columns = {feature_column::numeric_column("x", {.shape = {2}})},
                             .n_classes = n_classes},
                            {.model_dir = folder.path()}, replicate({.devices = {"cuda:0"}}));
-  const Labels labels = at::tensor({0, 1, 1, label}, at::kLong);
+  const Labels labels = at::tensor(std::vector<int64_t>{0, 1, 1, label});
   classifier.train(
       [&] {
         return Dataset::from_tensors({{"x", at::ones({4, 2})}}, labels).batch(4).repeat();
