@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "distribute/internal/context_stack.h"
+#include "distribute/internal/on_device.h"
 #include "distribute/internal/split_batch_rows.h"
 #include "distribute/replica_context.h"
 #include "distribute/strategy.h"
@@ -24,15 +25,6 @@ void check_options(const InputOptions& options, DistributedIterator::Source sour
                                                              : "; call the strategy's function for the worker");
 }
 
-TensorDict on_device(const TensorDict& dict, at::Device device) {
-  if (device.is_cpu()) return dict;
-  TensorDict moved;
-  for (const auto& [name, value] : dict) {
-    moved.set(name, value.is_tensor() ? Value(value.tensor().to(device)) : value);
-  }
-  return moved;
-}
-
 }  // namespace
 
 DistributedIterator::DistributedIterator(const Strategy& strategy, const Dataset& dataset, Source source,
@@ -51,7 +43,8 @@ std::optional<PerReplica<Batch>> DistributedIterator::next() {
   if (!pieces) return std::nullopt;
   for (size_t i = 0; fetch_to_device_ && i < pieces->size(); ++i) {
     const at::Device device = strategy_.worker_devices()[i].device;
-    (*pieces)[i] = {on_device((*pieces)[i].features, device), on_device((*pieces)[i].labels, device)};
+    (*pieces)[i] = {internal::on_device((*pieces)[i].features, device),
+                    internal::on_device((*pieces)[i].labels, device)};
   }
   return PerReplica<Batch>(std::move(*pieces));
 }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/log.h"
+#include "distribute/internal/on_device.h"
 #include "distribute/random_scope.h"
 #include "optimizers/merge_updates.h"
 #include "optimizers/optimizer.h"
@@ -18,15 +19,6 @@
 
 namespace belfry {
 namespace {
-
-TensorDict on_device(const TensorDict& dict, at::Device device) {
-  if (device.is_cpu()) return dict;
-  TensorDict moved;
-  for (const auto& [name, value] : dict) {
-    moved.set(name, value.is_tensor() ? Value(value.tensor().to(device)) : value);
-  }
-  return moved;
-}
 
 // The merged updates, which are in the order of the calls, in the order of tower 0's train_op: that of one device.
 TrainOp in_order_of(const TrainOp& train_op, const std::vector<std::shared_ptr<PendingUpdate>>& calls,
@@ -69,7 +61,7 @@ class ReplicatedModelFn {
     if (devices_.size() == 1) {
       const at::Device device = devices_[0].device;
       if (const auto rows = internal::split_rows(features, labels, options_.shared_entries)) ctx.set_rows(*rows);
-      return model_fn_(on_device(features, device), on_device(labels, device), mode, ctx);
+      return model_fn_(internal::on_device(features, device), internal::on_device(labels, device), mode, ctx);
     }
     const std::vector<internal::TowerBatch> batches = split(features, labels);
     ctx.set_rows(rows_of(batches));
@@ -145,7 +137,8 @@ class ReplicatedModelFn {
   // LibTorch's batch norm refuses a single row, and does not know whose it is.
   EstimatorSpec call_model_fn(const internal::TowerBatch& batch, ModeKeys mode, ModelContext& ctx) const {
     try {
-      return model_fn_(on_device(batch.features, ctx.device()), on_device(batch.labels, ctx.device()), mode, ctx);
+      return model_fn_(internal::on_device(batch.features, ctx.device()),
+                       internal::on_device(batch.labels, ctx.device()), mode, ctx);
     } catch (const c10::Error& error) {
       const std::string text = error.what_without_backtrace();
       if (batch.rows > 1 || text.find("more than 1 value per channel") == std::string::npos) throw;
@@ -161,7 +154,8 @@ class ReplicatedModelFn {
 
   std::optional<internal::LoneStep> run_alone(const Features& features, const Labels& labels, ModelContext& ctx) const {
     const at::Device device = devices_[0].device;
-    auto alone = internal::run_alone(model_fn_, on_device(features, device), on_device(labels, device), ctx);
+    auto alone =
+        internal::run_alone(model_fn_, internal::on_device(features, device), internal::on_device(labels, device), ctx);
     if (!alone && !told_of_random_->exchange(true)) {
       log_warning("verify_towers_every: the model_fn draws random numbers (dropout?), which differ between towers: ",
                   "such steps are not compared");
