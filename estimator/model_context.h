@@ -37,6 +37,13 @@ std::shared_ptr<ModuleOf<Handle>> pointer_of(const Handle& handle) {
   }
 }
 
+// A module holder, of which it cannot be asked whether it is called without arguments: where its forward() wants some,
+// the question does not compile.
+template <class T>
+inline constexpr bool kIsHolder = requires {
+  typename T::ContainedType;
+};
+
 template <class T>
 inline constexpr bool kIsState = std::is_convertible_v<T, at::Tensor> || requires(T& t) {
   t->parameters();
@@ -62,7 +69,7 @@ class ModelContext : public StepContext {
   // module holder (Net(64, 10)) or a shared_ptr of a module; so does this. Parameters and buffers become variables
   // below `name`; train or eval mode is set from mode(). See Replica::module for what is an error.
   template <class Make>
-  requires std::invocable<Make&>
+  requires(!internal::kIsHolder<std::remove_cvref_t<Make>>) && std::invocable<Make&>
   auto module(const std::string& name, Make&& make) -> std::invoke_result_t<Make&> {
     using Handle = std::invoke_result_t<Make&>;
     using Impl = internal::ModuleOf<Handle>;
