@@ -18,12 +18,19 @@ Features one_row(const ServingInputReceiver& receiver) {
   return features;
 }
 
+// Undoes, behind the last trace, what the model wrote into buffers.
+struct RollBack {
+  Session& session;
+  ~RollBack() { session.discard(); }
+};
+
 }  // namespace
 
 ExportResult export_model(Session& session, const RunConfig& config, const std::string& base,
                           const ServingInputReceiverFn& receiver_fn, const ExportOptions& options) {
   require(static_cast<bool>(receiver_fn), "export_saved_model: no serving_input_receiver_fn was given");
   const ServingInputReceiver receiver = receiver_fn();
+  const RollBack roll_back{session};
   session.run(one_row(receiver), Labels(), ModeKeys::kPredict, /*exporting=*/true);
   ExportRequest request{.function =
                             [&session](const Features& features) {

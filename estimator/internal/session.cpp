@@ -182,7 +182,8 @@ SessionStep Session::run(const Features& features, const Labels& labels, ModeKey
     broken_ = replicas_.leaves_written();
     throw;
   }
-  if (mode != ModeKeys::kTrain) replicas_.roll_back();
+  // A trace would take the copies of a roll-back for the model's: export_model rolls back behind it.
+  if (mode != ModeKeys::kTrain && !exporting) replicas_.roll_back();
   return step;
 }
 

@@ -51,7 +51,7 @@ struct Setup {
 
 // Counts by an assignment and moves its variables by two optimizers.
 EstimatorSpec model_fn(const Features& features, const Labels& labels, ModelContext& ctx, bool net_norm) {
-  const at::Tensor y = ctx.module("net", [&] { return Net(net_norm); })(features["ids"], features["x"]);
+  const at::Tensor y = ctx.module<Net>("net", net_norm)(features["ids"], features["x"]);
   ctx.variable(
       "seen", [] { return at::zeros({}, at::kLong); }, /*trainable=*/false);
   ctx.assign_add("seen", at::full({}, y.size(0), at::kLong));

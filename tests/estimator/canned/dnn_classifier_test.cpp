@@ -205,6 +205,26 @@ TEST_CASE("an export of a DNNClassifier over towers has the signatures of its he
   CHECK(result.warnings.empty());
 }
 
+TEST_CASE("an export of a DNNClassifier with batch normalization gives its predictions", "[canned][E78][E88]") {
+  DNNClassifierOptions options = options_for_blobs();
+  options.batch_norm = true;
+  options.weight_column = "";
+  for (const ModelFnTransform& transform : {ModelFnTransform(), three_towers()}) {
+    const TemporaryDirectory directory;
+    DNNClassifier classifier(options, {.model_dir = directory.path()}, transform);
+    classifier.train(batches(10), {.steps = 5});
+    const ExportResult result = classifier.export_saved_model(directory.file("exports"), receiver());
+    torch::jit::Module served = torch::jit::load(result.path + "/torchscript/model.pt");
+    const Features features = blobs().features;
+    const auto outputs = served.get_method("predict")({features["x"], features["z"]}).toTuple();
+    const Predictions expected = classifier.predict({{"x", features["x"]}, {"z", features["z"]}});
+    const bool found = std::any_of(outputs->elements().begin(), outputs->elements().end(), [&](const auto& output) {
+      return output.toTensor().is_floating_point() && is_near(output.toTensor(), expected["logits"]);
+    });
+    CHECK(found);
+  }
+}
+
 // tf.estimator with a raw receiver keeps "predict" alone and drops the rest with a line in the log: programs that ask
 // for serving_default find nothing. Belfry keeps all signatures of the head, serving_default among them, on purpose:
 // its signatures take named tensors, not serialized examples, so nothing stands against classification.
