@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "data/batch_sizes.h"
 
 namespace belfry::internal {
 namespace {
@@ -28,11 +29,11 @@ std::vector<int64_t> ceil_sizes(int64_t rows, int64_t replicas) {
 }
 
 std::vector<int64_t> even_sizes(int64_t global_batch_size, int64_t rows, int64_t replicas) {
-  std::vector<int64_t> sizes;
-  for (int64_t i = 0; i < replicas; ++i) {
-    const int64_t share = global_batch_size / replicas + (i < global_batch_size % replicas ? 1 : 0);
-    sizes.push_back(std::min(share, rows));
-    rows -= sizes.back();
+  if (rows == 0) return std::vector<int64_t>(static_cast<size_t>(replicas), 0);
+  std::vector<int64_t> sizes = batch_sizes_for_worker(global_batch_size, 1, replicas, 0);
+  for (int64_t& size : sizes) {
+    size = std::min(size, rows);
+    rows -= size;
   }
   sizes.back() += rows;  // of a batch that is larger than the others
   return sizes;

@@ -58,7 +58,7 @@ at::Tensor VariableState::value() {
   if (!replica) {
     if (!has_copies()) return master_->value();
     if (!strategy_.is_running()) take_restored();
-    return aggregated();
+    return aggregated("value", copies_);
   }
   if (has_copies()) return copies_[static_cast<size_t>(replica->replica_id())];
   return StepContext::current()->replica().variable(
@@ -84,12 +84,7 @@ void VariableState::change(char operation, const at::Tensor& value) {
   change_together(*replica, call, {given}, [&](at::Tensor& mine, const Lists& all) {
     std::vector<at::Tensor> values;
     for (const auto& list : all) values.push_back(list[0]);
-    const bool sum = options_.aggregation == VariableAggregation::kSum;
-    const at::Tensor combined =
-        options_.aggregation == VariableAggregation::kOnlyFirstReplica
-            ? values[0]
-            : reduce_over_replicas(call, sum ? ReduceOp::kSum : ReduceOp::kMean, values, mine.device());
-    apply(operation, mine, combined);
+    apply(operation, mine, replica->num_replicas_in_sync() == 1 ? values[0] : aggregated(call, values));
   });
 }
 
@@ -121,9 +116,8 @@ void VariableState::change_together(
     if (replica.replica_id() == 0) write(all);
     step.gather_lists("the end of " + what, {}, std::nullopt);
   }
+  // No meeting after it: the next write is one, to which nobody comes before it has read this one.
   step.replica().take_written(*master_);
-  if (replica.num_replicas_in_sync() > 1)
-    step.gather_lists("the reading of variable '" + name() + "'", {}, std::nullopt);
 }
 
 void VariableState::check_idle(const char* call) const {
@@ -185,18 +179,19 @@ void VariableState::scatter_add(const at::Tensor& indices, const at::Tensor& row
   change_everywhere('+', delta);
 }
 
-at::Tensor VariableState::aggregated() const {
+at::Tensor VariableState::aggregated(const char* call, const std::vector<at::Tensor>& values) const {
+  const at::Device device = master_->value().device();
   switch (options_.aggregation) {
     case VariableAggregation::kSum:
-      return reduce_over_replicas("value", ReduceOp::kSum, copies_, master_->value().device());
+      return reduce_over_replicas(call, ReduceOp::kSum, values, device);
     case VariableAggregation::kMean:
-      return reduce_over_replicas("value", ReduceOp::kMean, copies_, master_->value().device());
+      return reduce_over_replicas(call, ReduceOp::kMean, values, device);
     case VariableAggregation::kOnlyFirstReplica:
-      return copies_[0].to(master_->value().device());
+      return values[0].to(device);
     case VariableAggregation::kNone:
       break;
   }
-  fail(ErrorKind::kInvalidArgument, "value: variable '", name(),
+  fail(ErrorKind::kInvalidArgument, call, ": variable '", name(),
        "' is another one on each replica and has no aggregation: read it in a replica, or give it one");
 }
 
@@ -220,7 +215,7 @@ void VariableState::end_run() {
   if (!has_copies()) return;
   const at::NoGradGuard no_grad;
   // Without an aggregation a checkpoint holds replica 0's.
-  master_->assign(options_.aggregation == VariableAggregation::kNone ? copies_[0] : aggregated());
+  master_->assign(options_.aggregation == VariableAggregation::kNone ? copies_[0] : aggregated("value", copies_));
   master_version_ = master_->version();
 }
 

@@ -54,7 +54,8 @@ class VariableState {
                        const std::function<void(at::Tensor&, const std::vector<std::vector<at::Tensor>>&)>& combine);
   void change_everywhere(char operation, const at::Tensor& value);
   at::Tensor checked(const at::Tensor& value, const char* call) const;
-  at::Tensor aggregated() const;
+  // One value of the replicas', as the aggregation wants it.
+  at::Tensor aggregated(const char* call, const std::vector<at::Tensor>& values) const;
   void take_restored();
   void check_idle(const char* call) const;
 
