@@ -121,15 +121,18 @@ std::vector<std::string> logical_devices(int count) {
   return devices;
 }
 
-void train(const Workload& workload, const Data& data, belfry::ModelFn model_fn, belfry::Hooks hooks) {
+void train(const Workload& workload, const Data& data, belfry::ModelFn model_fn, belfry::Hooks hooks,
+           std::shared_ptr<const belfry::Strategy> strategy) {
   using namespace belfry;
-  Estimator estimator(std::move(model_fn),
-                      {.save_checkpoints_steps = 0, .save_summary_steps = 0, .log_step_count_steps = 0});
-  const auto input = [&] {
+  Estimator estimator(std::move(model_fn), {.save_checkpoints_steps = 0,
+                                            .train_distribute = std::move(strategy),
+                                            .save_summary_steps = 0,
+                                            .log_step_count_steps = 0});
+  const auto input = [&](const InputContext& context) {
     return Dataset::from_tensors({{"x", data.x}}, data.y)
         .shuffle({.seed = 1})
         .repeat()
-        .batch(workload.batch_size, {.drop_remainder = true});
+        .batch(context.get_per_replica_batch_size(workload.batch_size), {.drop_remainder = true});
   };
   estimator.train(input, {.steps = workload.warm_up + workload.steps, .hooks = std::move(hooks)});
 }
@@ -138,6 +141,14 @@ double estimator_steps_per_second(const Workload& workload, const Data& data, in
   const auto clock = std::make_shared<WarmUpClock>(workload.warm_up);
   train(workload, data, belfry::replicate_model_fn(make_model_fn(workload), {.devices = logical_devices(towers)}),
         {clock});
+  return static_cast<double>(workload.steps) / clock->seconds_since();
+}
+
+double mirrored_steps_per_second(const Workload& workload, const Data& data, int replicas) {
+  const auto clock = std::make_shared<WarmUpClock>(workload.warm_up);
+  train(workload, data, make_model_fn(workload), {clock},
+        std::make_shared<belfry::MirroredStrategy>(
+            belfry::MirroredStrategyOptions{.devices = logical_devices(replicas)}));
   return static_cast<double>(workload.steps) / clock->seconds_since();
 }
 

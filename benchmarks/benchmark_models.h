@@ -5,6 +5,7 @@
 #include <belfry.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,13 +35,17 @@ std::vector<Workload> usual_workloads(double scale);
 belfry::ModelFn make_model_fn(const Workload& workload);
 // "cpu:0" ...
 std::vector<std::string> logical_devices(int count);
-// warm_up + steps batches of shuffled rows; checkpoints, summaries and logging off.
-void train(const Workload& workload, const Data& data, belfry::ModelFn model_fn, belfry::Hooks hooks);
+// warm_up + steps batches of shuffled rows; checkpoints, summaries and logging off. Under a strategy the replicas share
+// the batch.
+void train(const Workload& workload, const Data& data, belfry::ModelFn model_fn, belfry::Hooks hooks,
+           std::shared_ptr<const belfry::Strategy> strategy = nullptr);
 
 // Each makes its model anew, trains warm_up + steps batches of shuffled rows, and gives the steps per second of the
 // last `steps`.
 double hand_written_steps_per_second(const Workload& workload, const Data& data);
 // Checkpoints, summaries and logging off; all else as by default, with the check of every loss for NaN.
 double estimator_steps_per_second(const Workload& workload, const Data& data, int towers);
+// The same under a MirroredStrategy.
+double mirrored_steps_per_second(const Workload& workload, const Data& data, int replicas);
 
 }  // namespace benchmark

@@ -1,4 +1,5 @@
-// Steps per second of Estimator::train against a hand-written LibTorch loop, and of two and four towers against one.
+// Steps per second of Estimator::train against a hand-written LibTorch loop, and of two and four towers, and two
+// replicas of a MirroredStrategy, against one.
 // All runs are in this process, with one thread a tower, interleaved; the medians count. The last line is `ratio X`:
 // Estimator / hand-written on the small network.
 #include <belfry.h>
@@ -58,6 +59,7 @@ double run(double scale, int repetitions) {
     compare(*workload, repetitions,
             {{"one tower", [&, w = workload, d = data] { return estimator_steps_per_second(*w, *d, 1); }},
              {"two towers", [&, w = workload, d = data] { return estimator_steps_per_second(*w, *d, 2); }},
+             {"two replicas", [&, w = workload, d = data] { return mirrored_steps_per_second(*w, *d, 2); }},
              {"four towers", [&, w = workload, d = data] { return estimator_steps_per_second(*w, *d, 4); }}});
   }
   return ratio;

@@ -21,4 +21,12 @@ CentralStorageStrategy::CentralStorageStrategy(const CentralStorageStrategyOptio
   make_state();
 }
 
+std::unique_ptr<Strategy> CentralStorageStrategy::like_this(uint64_t seed) const {
+  return std::make_unique<CentralStorageStrategy>(
+      CentralStorageStrategyOptions{.compute_devices = names_of(worker_devices()),
+                                    .parameter_device = parameter_device().name,
+                                    .seed = seed,
+                                    .communication_options = communication_options()});
+}
+
 }  // namespace belfry

@@ -23,6 +23,8 @@ struct CentralStorageStrategyOptions {
 class CentralStorageStrategy : public Strategy {
  public:
   explicit CentralStorageStrategy(const CentralStorageStrategyOptions& options = {});
+
+  std::unique_ptr<Strategy> like_this(uint64_t seed) const override;
 };
 
 }  // namespace belfry

@@ -49,6 +49,12 @@ std::vector<LogicalDevice> parse_devices(const std::vector<std::string>& names) 
   return devices;
 }
 
+std::vector<std::string> names_of(const std::vector<LogicalDevice>& devices) {
+  std::vector<std::string> names;
+  for (const LogicalDevice& device : devices) names.push_back(device.name);
+  return names;
+}
+
 std::vector<std::string> default_devices() {
   std::vector<std::string> names;
   for (int i = 0; i < gpu_count(); ++i) names.push_back("cuda:" + std::to_string(i));

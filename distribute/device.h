@@ -18,6 +18,9 @@ struct LogicalDevice {
   friend bool operator==(const LogicalDevice&, const LogicalDevice&) = default;
 };
 
+// In their order.
+std::vector<std::string> names_of(const std::vector<LogicalDevice>& devices);
+
 // "cpu", "cpu:1", "cuda:0", "gpu:0", in any case, with or without a leading '/'. kInvalidArgument, with the name, for
 // anything else; for a GPU that is not there it says how many there are and why that may be.
 LogicalDevice parse_device(std::string_view name);

@@ -86,6 +86,19 @@ DistributedIterator DistributedDataset::iterate() const {
   return DistributedIterator(*strategy_, dataset_, source_, fetch_to_device_);
 }
 
+std::optional<ElementSpec> DistributedDataset::element_spec() const {
+  std::optional<ElementSpec> spec = dataset_.element_spec();
+  if (!spec || source_ == DistributedIterator::Source::kReplicaBatches) return spec;
+  const int64_t replicas = strategy_->num_replicas_in_sync();
+  for (auto* entries : {&spec->features, &spec->labels}) {
+    for (auto& [name, entry] : *entries) {
+      if (entry.shape.empty() || entry.shape[0] == kUnknownSize) continue;
+      entry.shape[0] = entry.shape[0] % replicas == 0 ? entry.shape[0] / replicas : kUnknownSize;
+    }
+  }
+  return spec;
+}
+
 DistributedDataset::InputIterator::InputIterator(DistributedIterator iterator)
     : iterator_(std::make_shared<DistributedIterator>(std::move(iterator))), step_(iterator_->next()) {}
 

@@ -56,6 +56,9 @@ class DistributedDataset {
                      const InputOptions& options);
 
   DistributedIterator iterate() const;
+  // What a replica's piece looks like, as far as that is sure: Dataset::element_spec with dimension 0 divided among the
+  // replicas, kUnknownSize where it does not divide.
+  std::optional<ElementSpec> element_spec() const;
 
   // for (const PerReplica<Batch>& step : distributed) …
   class InputIterator {

@@ -31,6 +31,10 @@ void DistributedVariable::scatter_add(const at::Tensor& indices, const at::Tenso
   state_->scatter_add(indices, rows);
 }
 
+void DistributedVariable::update_copies(const std::function<void(at::Tensor& copy, size_t replica)>& change) {
+  state_->update_copies(change);
+}
+
 std::vector<at::Tensor> DistributedVariable::components() const { return state_->components(); }
 
 std::vector<std::string> DistributedVariable::component_names() const {

@@ -66,6 +66,9 @@ class DistributedVariable {
   // value[indices[i]] += rows[i], duplicates added up; aggregated as assign_add. indices [n] of integers, rows [n, …].
   void scatter_add(const at::Tensor& indices, const at::Tensor& rows);
 
+  // For StrategyExtended::update: change(copy, replica) of every copy that has memory of its own.
+  void update_copies(const std::function<void(at::Tensor& copy, size_t replica)>& change);
+
   // Every copy that this process has, in replica order, and what they are called: "w", "w/replica_1".
   std::vector<at::Tensor> components() const;
   std::vector<std::string> component_names() const;

@@ -24,4 +24,9 @@ MirroredStrategy::MirroredStrategy(const MirroredStrategyOptions& options)
   make_state();
 }
 
+std::unique_ptr<Strategy> MirroredStrategy::like_this(uint64_t seed) const {
+  return std::make_unique<MirroredStrategy>(MirroredStrategyOptions{
+      .devices = names_of(worker_devices()), .seed = seed, .communication_options = communication_options()});
+}
+
 }  // namespace belfry

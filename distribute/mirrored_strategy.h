@@ -23,6 +23,7 @@ class MirroredStrategy : public Strategy {
   explicit MirroredStrategy(const MirroredStrategyOptions& options = {});
 
   int copies_of_variables() const override { return num_replicas_in_sync(); }
+  std::unique_ptr<Strategy> like_this(uint64_t seed) const override;
 };
 
 }  // namespace belfry

@@ -13,6 +13,8 @@ class OneDeviceStrategy : public Strategy {
  public:
   // See parse_device.
   explicit OneDeviceStrategy(const std::string& device, const StrategyOptions& options = {});
+
+  std::unique_ptr<Strategy> like_this(uint64_t seed) const override;
 };
 
 }  // namespace belfry

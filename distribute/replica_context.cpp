@@ -21,7 +21,9 @@ ReplicaContext::ReplicaContext(Strategy& strategy, int replica_id_in_sync_group,
 
 at::Tensor ReplicaContext::replica_id_in_sync_group() const { return at::full({}, id_, at::kInt); }
 
-int ReplicaContext::num_replicas_in_sync() const { return strategy_.num_replicas_in_sync(); }
+int ReplicaContext::num_replicas_in_sync() const {
+  return step_ ? step_->tower_count() : strategy_.num_replicas_in_sync();
+}
 
 std::vector<std::string> ReplicaContext::devices() const {
   return {strategy_.worker_devices()[static_cast<size_t>(id_)].name};
@@ -33,7 +35,7 @@ std::vector<at::Tensor> ReplicaContext::all_reduce_tensors(ReduceOp op, const st
   check(options, "all_reduce");
   const std::string what = concat("all_reduce ", to_string(op), " of ", structure);
   if (num_replicas_in_sync() > 1) {
-    return internal::all_reduce(op, values, *step_, what, strategy_.timeout_of(options));
+    return internal::all_reduce(op, values, *step_, what, strategy_.options_of(options));
   }
   std::vector<at::Tensor> reduced;
   for (const at::Tensor& value : values) {
@@ -49,7 +51,7 @@ std::vector<at::Tensor> ReplicaContext::all_gather_tensors(const std::vector<at:
   check(options, "all_gather");
   const std::string what = concat("all_gather along axis ", axis, " of ", structure);
   if (num_replicas_in_sync() > 1) {
-    return internal::all_gather(values, axis, *step_, what, strategy_.timeout_of(options));
+    return internal::all_gather(values, axis, *step_, what, strategy_.options_of(options));
   }
   std::vector<at::Tensor> gathered;
   for (const at::Tensor& value : values) {
@@ -69,7 +71,7 @@ void ReplicaContext::merge(const std::type_info& function, const void* arguments
   // Not to be freed: it is the caller's, who waits here until all are done with it.
   const Rendezvous::Payload mine(arguments, [](const void*) {});
   const std::string what = concat("merge_call of a function of type ", function.name());
-  const std::optional<double> timeout = strategy_.timeout_of({});
+  const std::optional<double> timeout = strategy_.options_of({}).timeout_seconds;
   std::vector<const void*> all;
   for (const Rendezvous::Payload& theirs : step_->exchange(what, mine, timeout)) all.push_back(theirs.get());
   if (id_ == 0) {

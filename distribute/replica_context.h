@@ -35,6 +35,8 @@ class ReplicaContext {
   // The replica's number, 0 .. num_replicas_in_sync - 1 over all workers, as an int32 scalar, and as a number.
   at::Tensor replica_id_in_sync_group() const;
   int replica_id() const { return id_; }
+  // That take part in the step: all of the strategy's, but fewer in a last step of Estimator::train or evaluate for
+  // which the input had no batch for each.
   int num_replicas_in_sync() const;
   Strategy& strategy() const { return strategy_; }
   // The one that this replica computes on, as a list of one.

@@ -2,8 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "distribute/internal/context_stack.h"
+#include "distribute/internal/nccl_reduce.h"
 #include "distribute/internal/reduce_values.h"
 #include "distribute/internal/strategy_state.h"
 #include "distribute/internal/variable_state.h"
@@ -24,6 +27,31 @@ void check_devices(const std::string& name, const std::vector<LogicalDevice>& de
   }
 }
 
+// Where NCCL is a wish that this machine cannot meet.
+void check_nccl(const std::string& name, const std::vector<LogicalDevice>& devices,
+                const CommunicationOptions& options) {
+  if (options.implementation != CommunicationImplementation::kNccl) return;
+  for (const LogicalDevice& device : devices) {
+    require(device.device.is_cuda(), name, ": NCCL was asked for, and ", device.name, " is no GPU");
+  }
+  if (internal::has_nccl()) return;
+  fail(ErrorKind::kUnimplemented, name, ": NCCL was asked for, and this Belfry was built without it");
+}
+
+// How the replicas meet.
+std::string announcement(const Strategy& strategy) {
+  const std::vector<LogicalDevice>& devices = strategy.worker_devices();
+  if (devices.size() == 1) return "";
+  std::string names;
+  for (const LogicalDevice& device : devices) names += (names.empty() ? "" : ", ") + device.name;
+  const bool on_gpus =
+      std::all_of(devices.begin(), devices.end(), [](const LogicalDevice& device) { return device.device.is_cuda(); });
+  const bool nccl = on_gpus && internal::has_nccl() &&
+                    strategy.communication_options().implementation != CommunicationImplementation::kSharedMemory;
+  return concat(strategy.name(), " over ", names, ": replicas meet in shared memory",
+                nccl ? ", and dense floats are added up by NCCL" : "");
+}
+
 }  // namespace
 
 namespace internal {
@@ -39,15 +67,13 @@ Strategy::Strategy(std::string name, std::vector<LogicalDevice> devices, Logical
       options_(options) {
   check_devices(name_, devices_);
   check(options.communication_options, name_.c_str());
-  if (options.communication_options.implementation == CommunicationImplementation::kNccl) {
-    fail(ErrorKind::kUnimplemented, name_, ": values of replicas meet in shared memory; NCCL was asked for");
-  }
+  check_nccl(name_, devices_, options.communication_options);
 }
 
 Strategy::~Strategy() = default;
 
 void Strategy::make_state() {
-  state_ = std::make_unique<internal::StrategyState>(options_.seed, devices_, parameter_device_);
+  state_ = std::make_unique<internal::StrategyState>(announcement(*this), options_.seed, devices_, parameter_device_);
 }
 
 internal::StrategyState& Strategy::state() const {
@@ -57,6 +83,10 @@ internal::StrategyState& Strategy::state() const {
 
 VariableStore& Strategy::store() { return state().store(); }
 ReplicaSet& Strategy::replicas() { return state().replicas(); }
+
+std::unique_ptr<Strategy> Strategy::like_this([[maybe_unused]] uint64_t seed) const {
+  fail(ErrorKind::kUnimplemented, name_, " cannot be made anew");
+}
 
 bool Strategy::is_running() const { return state_ && state_->is_running(); }
 
@@ -71,8 +101,12 @@ std::shared_ptr<internal::VariableState> Strategy::variable_state(const std::str
   return std::make_shared<internal::VariableState>(*this, std::move(own), options);
 }
 
-std::optional<double> Strategy::timeout_of(const CommunicationOptions& call) const {
-  return call.timeout_seconds ? call.timeout_seconds : options_.communication_options.timeout_seconds;
+CommunicationOptions Strategy::options_of(const CommunicationOptions& call) const {
+  CommunicationOptions options = options_.communication_options;
+  if (call.timeout_seconds) options.timeout_seconds = call.timeout_seconds;
+  if (call.bytes_per_pack != 0) options.bytes_per_pack = call.bytes_per_pack;
+  if (call.implementation != CommunicationImplementation::kAuto) options.implementation = call.implementation;
+  return options;
 }
 
 void Strategy::run_replicas(const std::function<void(size_t)>& work) {
@@ -83,13 +117,23 @@ void Strategy::run_replicas(const std::function<void(size_t)>& work) {
   work(0);
 }
 
+void Strategy::run_steps(const std::vector<StepContext*>& steps, const std::function<void(size_t)>& work) {
+  internal::check_may_enter(*this, "run_steps", "a step has one function on each replica");
+  state().run_steps(*this, steps, work);
+}
+
+size_t Strategy::replicas_at_hand() const {
+  return is_running() ? static_cast<size_t>(state_->active_replicas()) : replica_count();
+}
+
 void Strategy::check_makes_values() const {
   internal::check_may_enter(*this, "experimental_distribute_values_from_function", "compute the value there");
 }
 
 void Strategy::check_parts(const char* call, const Parts& parts) const {
-  require(parts.size() == replica_count(), call, ": a PerReplica of ", parts.size(), " components was given to ",
-          replica_count(), replica_count() == 1 ? " replica" : " replicas");
+  const size_t replicas = replicas_at_hand();
+  require(parts.size() == replicas, call, ": a PerReplica of ", parts.size(), " components was given to ", replicas,
+          replicas == 1 ? " replica" : " replicas");
   for (size_t i = 1; i < parts.size(); ++i) {
     require(parts[i].structure == parts[0].structure, call, ": replica 0 has ", parts[0].structure, " and replica ", i,
             " has ", parts[i].structure);

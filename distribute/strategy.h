@@ -31,6 +31,9 @@
 
 namespace belfry {
 
+class ClusterResolver;
+class StrategyExtended;
+
 // The dimensions that Strategy::reduce sums over inside each replica: none, one, or several.
 class ReduceAxis {
  public:
@@ -90,8 +93,21 @@ class Strategy {
   const std::vector<LogicalDevice>& worker_devices() const { return devices_; }
   const LogicalDevice& parameter_device() const { return parameter_device_; }
   const CommunicationOptions& communication_options() const { return options_.communication_options; }
-  // A call's timeout, or else the strategy's.
-  std::optional<double> timeout_of(const CommunicationOptions& call) const;
+  // Null: only MultiWorkerMirroredStrategy has one.
+  virtual const ClusterResolver* cluster_resolver() const { return nullptr; }
+  // For library writers; see strategy_extended.h.
+  StrategyExtended extended();
+  // A copy of an Estimator's RunConfig by which it trains and evaluates under a strategy like this; under the default
+  // one the copy is unchanged.
+  template <class Config>
+  Config update_config_proto(Config config) const {
+    if (!state_) return config;
+    config.train_distribute = like_this(options_.seed);
+    config.eval_distribute = config.train_distribute;
+    return config;
+  }
+  // A call's options; what they leave open is the strategy's.
+  CommunicationOptions options_of(const CommunicationOptions& call) const;
 
   // All state that is made under the strategy; a checkpoint is this on disk. kFailedPrecondition for the default one.
   VariableStore& store();
@@ -101,6 +117,12 @@ class Strategy {
   bool is_running() const;
   // How many copies of a variable there are: one for each replica of a MirroredStrategy, else one.
   virtual int copies_of_variables() const { return 1; }
+  // One of the same kind, devices and options, with this seed, without variables. kUnimplemented for the default one.
+  virtual std::unique_ptr<Strategy> like_this(uint64_t seed) const;
+  // For Estimator: work(i) as replica i, in its replica context, of a step that the caller commits, on the first
+  // replicas, one for each of `steps`. Errors are those of run.
+  void run_steps(const std::vector<StepContext*>& steps, const std::function<void(size_t)>& work);
+
   // For get_variable.
   std::shared_ptr<internal::VariableState> variable_state(const std::string& name,
                                                           const std::function<at::Tensor()>& initial,
@@ -235,6 +257,8 @@ class Strategy {
   using Parts = std::vector<internal::NestReader>;
 
   size_t replica_count() const { return devices_.size(); }
+  // In a merge function those that take part in the step: an Estimator's last one may lack some.
+  size_t replicas_at_hand() const;
   void run_replicas(const std::function<void(size_t)>& work);
   internal::StrategyState& state() const;
   template <class T>

@@ -129,9 +129,10 @@ class Estimator::Impl {
   }
 
   // With the state of the checkpoint, of the newest one when none is given, or initial weights when there is none.
-  std::shared_ptr<internal::Session> fresh(const std::optional<std::string>& checkpoint) const {
-    const auto restored = [this](const std::optional<std::string>& prefix) {
-      auto session = std::make_shared<internal::Session>(model_fn_, *config_);
+  std::shared_ptr<internal::Session> fresh(const std::optional<std::string>& checkpoint,
+                                           const Strategy* distribute = nullptr) const {
+    const auto restored = [this, distribute](const std::optional<std::string>& prefix) {
+      auto session = std::make_shared<internal::Session>(model_fn_, *config_, distribute);
       if (prefix) {
         session->restore(*prefix);
       } else {
@@ -147,7 +148,7 @@ class Estimator::Impl {
     const std::string mark = checkpoint ? mark_of(*checkpoint) : newest_mark();
     const bool idle = inference_ && inference_.use_count() == 1 && !inference_->broken();
     if (idle && inference_mark_ == mark && !mark.empty()) return inference_;
-    inference_ = fresh(checkpoint);
+    inference_ = fresh(checkpoint, config_->eval_distribute.get());
     inference_mark_ = mark;
     return inference_;
   }
@@ -206,7 +207,7 @@ class Estimator::Impl {
       log_warning("a step failed and left variables that are of no use: training goes on from ",
                   newest.value_or("initial values"));
     }
-    auto session = std::make_unique<internal::Session>(model_fn_, *config_);
+    auto session = std::make_unique<internal::Session>(model_fn_, *config_, config_->train_distribute.get());
     if (newest) {
       session->restore(*newest);
       log_info("training goes on from ", *newest);

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "../core/file_system.h"
 
 namespace belfry {
+
+class Strategy;
 
 struct RunConfig {
   // --- Behaviour ---
@@ -40,6 +43,16 @@ struct RunConfig {
   // Steps that draw random numbers (dropout) cannot be compared, which one warning says. 0: never.
   int64_t verify_towers_every = 0;
   double verify_towers_tolerance = 1e-4;
+
+  // Over which devices train and evaluate run; null: on one, or as replicate_model_fn says. Of a strategy its kind,
+  // devices and options are taken: training and evaluation make one like it, so that one may be given to several
+  // Estimators, and get_strategy() in the model_fn is another object. Each replica takes a batch of the input_fn of its
+  // own, so that a step's batch is num_replicas_in_sync times as large; a last step for which there are fewer runs on
+  // as many replicas. Loss, gradients, metrics and the update are then those of one device with the large batch: under
+  // losses:: in any case; a loss of the model_fn's own making counts by its replica's rows. Checkpoints are the same
+  // with and without. predict and export run on one replica.
+  std::shared_ptr<const Strategy> train_distribute = {};
+  std::shared_ptr<const Strategy> eval_distribute = {};
 
   // --- Cost ---
 

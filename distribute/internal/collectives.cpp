@@ -7,6 +7,8 @@
 #include <functional>
 
 #include "core/error.h"
+#include "distribute/internal/nccl_reduce.h"
+#include "distribute/internal/packed_sum.h"
 #include "distribute/internal/reduce_values.h"
 #include "distribute/step_context.h"
 
@@ -14,22 +16,54 @@ namespace belfry::internal {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
+using Lists = std::vector<Tensors>;  // one of each replica
+
 // Made of the values that every replica has at one place of the list.
 using Combine = std::function<at::Tensor(const Tensors& replicas)>;
 
-// One meeting of the replicas. Each combines for itself, on its own thread and device, so that no result is shared; a
-// second meeting ends it, since a replica that went on could write to what others still read.
-Tensors meet(const Tensors& values, StepContext& context, const std::string& what,
-             std::optional<double> timeout_seconds, const Combine& combine) {
-  const std::vector<Tensors> all = context.gather_lists(what, values, timeout_seconds);
+Tensors at_place(const Lists& all, size_t place) {
+  Tensors values;
+  for (const Tensors& replica : all) values.push_back(replica[place]);
+  return values;
+}
+
+// Each replica combines for itself, on its own thread and device, so that no result is shared. A second meeting ends
+// it, since a replica that went on could write to what others still read.
+Tensors combine_each(const Lists& all, StepContext& context, const std::string& what,
+                     const CommunicationOptions& options, const Combine& combine) {
   Tensors combined;
-  for (size_t i = 0; i < values.size(); ++i) {
-    Tensors at_place;
-    for (const Tensors& replica : all) at_place.push_back(replica[i]);
-    combined.push_back(combine(at_place));
-  }
-  context.gather_lists("the end of " + what, {}, timeout_seconds);
+  for (size_t i = 0; i < all[0].size(); ++i) combined.push_back(combine(at_place(all, i)));
+  context.gather_lists("the end of " + what, {}, options.timeout_seconds);
   return combined;
+}
+
+// The same answer in every replica, which all see the same.
+bool goes_by_nccl(const Lists& all, const CommunicationOptions& options, const std::string& what) {
+  if (options.implementation == CommunicationImplementation::kSharedMemory || all[0].empty()) return false;
+  for (size_t i = 0; i < all[0].size(); ++i) {
+    const char* why = why_not_nccl(at_place(all, i));
+    if (!why) continue;
+    if (options.implementation == CommunicationImplementation::kAuto) return false;
+    fail(ErrorKind::kUnimplemented, what, " was to go by NCCL, which cannot add up the replicas' tensors: ", why);
+  }
+  return true;
+}
+
+// One thread makes the call for all GPUs, and hands out the results.
+Tensors sums_by_nccl(ReduceOp op, const Lists& all, StepContext& context, const std::string& what,
+                     const CommunicationOptions& options) {
+  Tensors results;  // replica after replica
+  if (context.tower_index() == 0) {
+    for (const Tensors& replica : packed_sum(all, options.bytes_per_pack, nccl_all_reduce)) {
+      results.insert(results.end(), replica.begin(), replica.end());
+    }
+  }
+  const Lists shared = context.gather_lists("the end of " + what, std::move(results), options.timeout_seconds);
+  const auto count = static_cast<std::ptrdiff_t>(all[0].size());
+  const auto first = shared[0].begin() + context.tower_index() * count;
+  Tensors mine(first, first + count);
+  if (op == ReduceOp::kMean) at::_foreach_div_(mine, static_cast<double>(all.size()));
+  return mine;
 }
 
 Tensors detached(const Tensors& values) {
@@ -41,14 +75,14 @@ Tensors detached(const Tensors& values) {
 // What a backward pass has to know of its forward one.
 struct Call {
   Call(torch::autograd::AutogradContext& saved, const StepContext& context, const std::string& what,
-       std::optional<double> timeout_seconds) {
+       const CommunicationOptions& options) {
     saved.saved_data["step"] = static_cast<int64_t>(context.id());
     saved.saved_data["what"] = what;
-    saved.saved_data["timeout"] = timeout_seconds.value_or(0);
+    saved.saved_data["timeout"] = options.timeout_seconds.value_or(0);
   }
   explicit Call(torch::autograd::AutogradContext& saved) {
     what = "the gradient of " + saved.saved_data["what"].toStringRef();
-    if (saved.saved_data["timeout"].toDouble() > 0) timeout_seconds = saved.saved_data["timeout"].toDouble();
+    if (saved.saved_data["timeout"].toDouble() > 0) options.timeout_seconds = saved.saved_data["timeout"].toDouble();
     context = StepContext::current();
     if (context && static_cast<int64_t>(context->id()) == saved.saved_data["step"].toInt()) return;
     fail(ErrorKind::kFailedPrecondition, what, " is asked for outside the run that made it: the replicas are gone");
@@ -56,40 +90,44 @@ struct Call {
 
   StepContext* context = nullptr;
   std::string what;
-  std::optional<double> timeout_seconds;
+  CommunicationOptions options;  // of the meeting that takes the gradients: a timeout
 };
 
 struct AllReduce : torch::autograd::Function<AllReduce> {
   static Tensors forward(torch::autograd::AutogradContext* saved, at::TensorList values, int64_t op,
-                         StepContext* context, const std::string& what, std::optional<double> timeout_seconds) {
-    const Call call(*saved, *context, what, timeout_seconds);
+                         StepContext* context, const std::string& what, const CommunicationOptions& options) {
+    const Call call(*saved, *context, what, options);
     saved->saved_data["op"] = op;
-    return reduce(static_cast<ReduceOp>(op), values.vec(), *context, what, timeout_seconds);
+    return reduce(static_cast<ReduceOp>(op), values.vec(), *context, what, options);
   }
 
   static Tensors backward(torch::autograd::AutogradContext* saved, Tensors gradients) {
     const Call call(*saved);
     const auto op = static_cast<ReduceOp>(saved->saved_data["op"].toInt());
-    Tensors result = reduce(op, gradients, *call.context, call.what, call.timeout_seconds);
+    Tensors result = reduce(op, gradients, *call.context, call.what, call.options);
     result.resize(result.size() + 4);
     return result;
   }
 
   static Tensors reduce(ReduceOp op, const Tensors& values, StepContext& context, const std::string& what,
-                        std::optional<double> timeout_seconds) {
+                        const CommunicationOptions& options) {
+    const Lists all = context.gather_lists(what, detached(values), options.timeout_seconds);
+    if (goes_by_nccl(all, options, what)) return sums_by_nccl(op, all, context, what, options);
     const at::Device device = context.device();
-    return meet(detached(values), context, what, timeout_seconds,
-                [&](const Tensors& replicas) { return reduce_over_replicas("all_reduce", op, replicas, device); });
+    return combine_each(all, context, what, options, [&](const Tensors& replicas) {
+      return reduce_over_replicas("all_reduce", op, replicas, device);
+    });
   }
 };
 
 struct AllGather : torch::autograd::Function<AllGather> {
   static Tensors forward(torch::autograd::AutogradContext* saved, at::TensorList values, int64_t axis,
-                         StepContext* context, const std::string& what, std::optional<double> timeout_seconds) {
-    const Call call(*saved, *context, what, timeout_seconds);
+                         StepContext* context, const std::string& what, const CommunicationOptions& options) {
+    const Call call(*saved, *context, what, options);
     saved->saved_data["axis"] = axis;
     std::vector<int64_t> starts, sizes;
-    Tensors gathered = meet(detached(values.vec()), *context, what, timeout_seconds, [&](const Tensors& replicas) {
+    const Lists all = context->gather_lists(what, detached(values.vec()), options.timeout_seconds);
+    Tensors gathered = combine_each(all, *context, what, options, [&](const Tensors& replicas) {
       at::Tensor whole = gather_values("all_gather", replicas, axis, context->device());
       const auto mine = static_cast<std::ptrdiff_t>(context->tower_index());
       int64_t start = 0;
@@ -109,7 +147,7 @@ struct AllGather : torch::autograd::Function<AllGather> {
     const int64_t axis = saved->saved_data["axis"].toInt();
     const std::vector<int64_t> starts = saved->saved_data["starts"].toIntVector();
     const std::vector<int64_t> sizes = saved->saved_data["sizes"].toIntVector();
-    Tensors result = AllReduce::reduce(ReduceOp::kSum, gradients, *call.context, call.what, call.timeout_seconds);
+    Tensors result = AllReduce::reduce(ReduceOp::kSum, gradients, *call.context, call.what, call.options);
     for (size_t i = 0; i < result.size(); ++i) result[i] = result[i].narrow(axis, starts[i], sizes[i]);
     result.resize(result.size() + 4);
     return result;
@@ -130,15 +168,15 @@ void check_differentiable(const Tensors& values, const std::string& what) {
 }  // namespace
 
 Tensors all_reduce(ReduceOp op, const Tensors& values, StepContext& context, const std::string& what,
-                   std::optional<double> timeout_seconds) {
+                   const CommunicationOptions& options) {
   check_differentiable(values, what);
-  return AllReduce::apply(at::TensorList(values), static_cast<int64_t>(op), &context, what, timeout_seconds);
+  return AllReduce::apply(at::TensorList(values), static_cast<int64_t>(op), &context, what, options);
 }
 
 Tensors all_gather(const Tensors& values, int64_t axis, StepContext& context, const std::string& what,
-                   std::optional<double> timeout_seconds) {
+                   const CommunicationOptions& options) {
   check_differentiable(values, what);
-  return AllGather::apply(at::TensorList(values), axis, &context, what, timeout_seconds);
+  return AllGather::apply(at::TensorList(values), axis, &context, what, options);
 }
 
 }  // namespace belfry::internal

@@ -16,5 +16,10 @@ bool has_nccl();
 // in tower order by a rounding. One call at a time in a process: a second waits. kInternal, with NCCL's own words, when
 // NCCL fails; kUnimplemented without has_nccl().
 void nccl_reduce(std::vector<at::Tensor>& parts, size_t root);
+// The same, written to every part.
+void nccl_all_reduce(std::vector<at::Tensor>& parts);
+
+// Why NCCL cannot add these up, null where it can: what nccl_reduce asks of its parts, and has_nccl().
+const char* why_not_nccl(const std::vector<at::Tensor>& parts);
 
 }  // namespace belfry::internal

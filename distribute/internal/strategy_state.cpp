@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "distribute/internal/context_stack.h"
 #include "distribute/random_scope.h"
 #include "distribute/rendezvous.h"
@@ -34,13 +35,18 @@ class RunningFlag {
 
 }  // namespace
 
-StrategyState::StrategyState(uint64_t seed, std::vector<LogicalDevice> devices, const LogicalDevice& parameter_device)
-    : devices_(std::move(devices)), store_(seed, parameter_device.device), replicas_(store_, "replica") {
+StrategyState::StrategyState(std::string announcement, uint64_t seed, std::vector<LogicalDevice> devices,
+                             const LogicalDevice& parameter_device)
+    : announcement_(std::move(announcement)),
+      devices_(std::move(devices)),
+      store_(seed, parameter_device.device),
+      replicas_(store_, "replica") {
   store_.place_on({parameter_device});
 }
 
 ReplicaSet& StrategyState::replicas() {
   replicas_.use(devices_, VariablePlacement::kOfStore);
+  if (!announcement_.empty()) log_info(std::exchange(announcement_, ""));
   return replicas_;
 }
 
@@ -117,14 +123,30 @@ std::shared_ptr<VariableState> StrategyState::variable(Strategy& strategy, const
        known.trainable() ? ", trainable" : ", not trainable", "; now other options are asked for");
 }
 
-void StrategyState::run_replica(Strategy& strategy, StepContext& step, const std::function<void(size_t)>& work) {
-  ReplicaContext context(strategy, step.tower_index(), &step);
-  const ContextScope scope({&strategy, &context, true});
-  const StepScope step_scope(step);
-  const RandomScope random(step.random_seed());
-  work(static_cast<size_t>(step.tower_index()));
-  if (step.tower_count() > 1) replicas_.group().rendezvous().leave_sums(step.tower_index());
-  for (const MakeStepFinisher make : step.finishers()) finisher(make).finish_replica(step);
+void StrategyState::run_replicas(Strategy& strategy, const std::vector<StepContext*>& steps,
+                                 const std::function<void(size_t)>& work) {
+  for (const auto& [name, variable] : variables_) variable->begin_run();
+  active_replicas_ = static_cast<int>(steps.size());
+  try {
+    replicas_.run(active_replicas_, [&](int i) {
+      StepContext& step = *steps[static_cast<size_t>(i)];
+      ReplicaContext context(strategy, i, &step);
+      const ContextScope scope({&strategy, &context, true});
+      const StepScope step_scope(step);
+      const RandomScope random(step.random_seed());
+      work(static_cast<size_t>(i));
+    });
+  } catch (...) {
+    end_variables();
+    throw;
+  }
+  end_variables();
+}
+
+void StrategyState::run_steps(Strategy& strategy, const std::vector<StepContext*>& steps,
+                              const std::function<void(size_t)>& work) {
+  const RunningFlag running(running_, strategy.name());
+  run_replicas(strategy, steps, work);
 }
 
 void StrategyState::run(Strategy& strategy, const std::function<void(size_t)>& work) {
@@ -133,17 +155,20 @@ void StrategyState::run(Strategy& strategy, const std::function<void(size_t)>& w
     fail(ErrorKind::kFailedPrecondition, strategy.name(), ": an earlier run failed while it wrote the variables; make ",
          "a new strategy and restore a checkpoint");
   }
-  for (const auto& [name, variable] : variables_) variable->begin_run();
   replicas().begin_step();
   const Steps steps = make_steps();
+  std::vector<StepContext*> contexts;
+  for (const auto& step : steps) contexts.push_back(step.get());
   try {
-    replicas_.run(static_cast<int>(steps.size()),
-                  [&](int i) { run_replica(strategy, *steps[static_cast<size_t>(i)], work); });
+    run_replicas(strategy, contexts, [&](size_t i) {
+      work(i);
+      StepContext& step = *contexts[i];
+      if (step.tower_count() > 1) replicas_.group().rendezvous().leave_sums(step.tower_index());
+      for (const MakeStepFinisher make : step.finishers()) finisher(make).finish_replica(step);
+    });
     for (const auto& step : steps) step->replica().check_after_step();
     commit(steps);
-    end_variables();
   } catch (...) {
-    end_variables();
     replicas_.roll_back();
     broken_ = broken_ || replicas_.leaves_written();
     throw;

@@ -23,7 +23,9 @@ namespace internal {
 
 class StrategyState {
  public:
-  StrategyState(uint64_t seed, std::vector<LogicalDevice> devices, const LogicalDevice& parameter_device);
+  // `announcement` goes to the log when replicas are first asked for.
+  StrategyState(std::string announcement, uint64_t seed, std::vector<LogicalDevice> devices,
+                const LogicalDevice& parameter_device);
 
   VariableStore& store() { return store_; }
   // With their devices and threads.
@@ -36,16 +38,22 @@ class StrategyState {
 
   // work(i) as replica i of one step of `strategy`, and the commit of what it left. See Strategy::run.
   void run(Strategy& strategy, const std::function<void(size_t)>& work);
+  // The same on the first replicas, one for each of `steps`, which the caller commits.
+  void run_steps(Strategy& strategy, const std::vector<StepContext*>& steps, const std::function<void(size_t)>& work);
+  // How many take part in the step that runs.
+  int active_replicas() const { return active_replicas_; }
 
  private:
   using Steps = std::vector<std::unique_ptr<StepContext>>;
 
   Steps make_steps();
-  void run_replica(Strategy& strategy, StepContext& step, const std::function<void(size_t)>& work);
+  void run_replicas(Strategy& strategy, const std::vector<StepContext*>& steps,
+                    const std::function<void(size_t)>& work);
   StepFinisher& finisher(MakeStepFinisher make);
   void commit(const Steps& steps);
   void end_variables();
 
+  std::string announcement_;
   const std::vector<LogicalDevice> devices_;
   VariableStore store_;
   ReplicaSet replicas_;
@@ -53,6 +61,7 @@ class StrategyState {
   std::map<MakeStepFinisher, std::unique_ptr<StepFinisher>> finishers_;
   std::map<std::string, std::shared_ptr<VariableState>> variables_;
   std::atomic<bool> running_{false};
+  int active_replicas_ = 0;
   bool broken_ = false;
   // Runs since the global step moved: each draws its own random numbers, and a resumed program draws the same again.
   int64_t runs_at_step_ = 0;

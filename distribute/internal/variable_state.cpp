@@ -112,7 +112,7 @@ void VariableState::change_together(
             "' was assigned in a replica and has no aggregation: give SUM, MEAN or ONLY_FIRST_REPLICA, or assign it ",
             "outside the run");
     const std::string what = concat(call, " of variable '", name(), "'");
-    const Lists all = step.gather_lists(what, std::move(given), strategy_.timeout_of({}));
+    const Lists all = step.gather_lists(what, std::move(given), strategy_.options_of({}).timeout_seconds);
     if (replica.replica_id() == 0) write(all);
     step.gather_lists("the end of " + what, {}, std::nullopt);
   }
@@ -193,6 +193,24 @@ at::Tensor VariableState::aggregated(const char* call, const std::vector<at::Ten
   }
   fail(ErrorKind::kInvalidArgument, call, ": variable '", name(),
        "' is another one on each replica and has no aggregation: read it in a replica, or give it one");
+}
+
+void VariableState::update_copies(const std::function<void(at::Tensor& copy, size_t replica)>& change) {
+  if (const ReplicaContext* replica = current_replica()) {
+    fail(ErrorKind::kFailedPrecondition, "update of variable '", name(), "' was called by replica ",
+         replica->replica_id(), " inside a run; use merge_call, or assign it");
+  }
+  check_idle("update");
+  const at::NoGradGuard no_grad;
+  take_restored();
+  if (!has_copies()) {
+    at::Tensor mine = master_->value();
+    change(mine, 0);
+    master_->bump_version();
+    return;
+  }
+  for (size_t i = 0; i < copies_.size(); ++i) change(copies_[i], i);
+  end_run();
 }
 
 std::vector<at::Tensor> VariableState::components() {

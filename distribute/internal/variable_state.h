@@ -39,6 +39,8 @@ class VariableState {
   void change(char operation, const at::Tensor& value);
   void change_by_number(char operation, double number);
   void scatter_add(const at::Tensor& indices, const at::Tensor& rows);
+  // change(copy, replica) of each copy, outside of replicas.
+  void update_copies(const std::function<void(at::Tensor& copy, size_t replica)>& change);
   // The copies, fresh.
   std::vector<at::Tensor> components();
 

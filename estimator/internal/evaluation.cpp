@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "estimator/internal/batch_source.h"
 #include "estimator/summaries/event_writer.h"
 
 namespace belfry::internal {
@@ -69,7 +70,7 @@ void write_summaries(const EvalResult& result, const std::string& directory, con
 
 EvalResult evaluate(Session& session, const RunConfig& config, const InputFn& input_fn, const EvaluateOptions& options,
                     const std::string& directory, const std::string& checkpoint) {
-  const Dataset dataset = input_fn();
+  const Dataset dataset = input_fn(session.input_context());
   require(dataset.batched(), "the input_fn's data set hands out single examples: end it with .batch(size)");
   DatasetIterator input = dataset.iterate();
   HookSession hook_session{ModeKeys::kEval, config, directory, session.store(), nullptr, {}};
@@ -83,12 +84,13 @@ EvalResult evaluate(Session& session, const RunConfig& config, const InputFn& in
   bool first = true;
   const int64_t global_step = session.store().global_step();
   while (!options.steps || totals.batches() < *options.steps) {
-    const std::optional<Batch> batch = input.next();
-    if (!batch) break;
-    if (examples_in(batch->features, batch->labels) == 0) continue;  // nothing to measure
+    std::vector<Batch> batches = read_batches(input, session.batches_per_step());
+    if (batches.empty()) break;
+    batches = with_examples(std::move(batches));
+    if (batches.empty()) continue;  // nothing to measure
     RunContext context(global_step);
     for (const auto& hook : hooks) hook->before_run(context);
-    SessionStep step = session.run(batch->features, batch->labels, ModeKeys::kEval);
+    SessionStep step = session.run(batches, ModeKeys::kEval);
     if (std::exchange(first, false)) {
       for (const auto& hook : step.spec.evaluation_hooks) hook->begin(hook_session);
       hooks.insert(hooks.end(), step.spec.evaluation_hooks.begin(), step.spec.evaluation_hooks.end());

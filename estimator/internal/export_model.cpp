@@ -31,17 +31,17 @@ ExportResult export_model(Session& session, const RunConfig& config, const std::
   require(static_cast<bool>(receiver_fn), "export_saved_model: no serving_input_receiver_fn was given");
   const ServingInputReceiver receiver = receiver_fn();
   const RollBack roll_back{session};
-  session.run(one_row(receiver), Labels(), ModeKeys::kPredict, /*exporting=*/true);
-  ExportRequest request{.function =
-                            [&session](const Features& features) {
-                              const SessionStep step =
-                                  session.run(features, Labels(), ModeKeys::kPredict, /*exporting=*/true);
-                              return resolve_export_outputs(step.spec.export_outputs, step.spec.predictions);
-                            },
-                        .receiver = receiver,
-                        .variables = session.replicas().replica(0).named_tensors(),
-                        .assets_extra = options.assets_extra,
-                        .formats = options.formats};
+  session.run({{one_row(receiver), Labels()}}, ModeKeys::kPredict, /*exporting=*/true);
+  ExportRequest request{
+      .function =
+          [&session](const Features& features) {
+            const SessionStep step = session.run({{features, Labels()}}, ModeKeys::kPredict, /*exporting=*/true);
+            return resolve_export_outputs(step.spec.export_outputs, step.spec.predictions);
+          },
+      .receiver = receiver,
+      .variables = session.replicas().replica(0).named_tensors(),
+      .assets_extra = options.assets_extra,
+      .formats = options.formats};
   return write_saved_model(base, request, config.file_system());
 }
 

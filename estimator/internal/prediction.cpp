@@ -114,7 +114,7 @@ void PredictionHooks::end() {
 Predictions predict_batch(Session& session, const Features& features, const std::vector<std::string>& keys,
                           PredictionHooks& hooks, RunContext& context) {
   hooks.before_run(context);
-  const SessionStep step = session.run(features, Labels(), ModeKeys::kPredict);
+  const SessionStep step = session.run({{features, Labels()}}, ModeKeys::kPredict);
   Predictions predictions = chosen(step.spec.predictions, keys);
   context.set_rows(step.rows);
   context.set_spec(&step.spec, 0);

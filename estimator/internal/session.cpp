@@ -35,6 +35,18 @@ void check_unwritten(const char* what, const TensorDict& dict,
   }
 }
 
+using Versions = std::vector<std::pair<std::string, int64_t>>;
+
+Batch joined(const std::vector<Batch>& batches) {
+  std::vector<Features> features;
+  std::vector<Labels> labels;
+  for (const Batch& batch : batches) {
+    features.push_back(batch.features);
+    labels.push_back(batch.labels);
+  }
+  return {cat(features), labels[0].empty() ? Labels() : cat(labels)};
+}
+
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   constexpr size_t kMost = 20;
@@ -53,12 +65,26 @@ int64_t examples_in(const Features& features, const Labels& labels) {
   return 0;
 }
 
-Session::Session(ModelFn model_fn, const RunConfig& config)
-    : model_fn_(std::move(model_fn)),
-      config_(config),
-      store_(config.random_seed),
-      replicas_(store_),
+std::vector<Batch> with_examples(std::vector<Batch> batches) {
+  std::erase_if(batches, [](const Batch& batch) { return examples_in(batch.features, batch.labels) == 0; });
+  return batches;
+}
+
+Session::Session(ModelFn model_fn, const RunConfig& config, const Strategy* distribute)
+    : config_(config),
+      strategy_(distribute ? distribute->like_this(config.random_seed) : nullptr),
+      own_store_(strategy_ ? nullptr : std::make_unique<VariableStore>(config.random_seed)),
+      own_replicas_(strategy_ ? nullptr : std::make_unique<ReplicaSet>(*own_store_)),
+      store_(strategy_ ? strategy_->store() : *own_store_),
+      replicas_(strategy_ ? strategy_->replicas() : *own_replicas_),
+      call_(on_replicas(std::move(model_fn))),
       committer_(store_) {}
+
+ReplicatedCall Session::on_replicas(ModelFn model_fn) {
+  return ReplicatedCall(std::move(model_fn), {}, [this](const auto& towers, const auto& work) {
+    strategy_->run_steps({towers.begin(), towers.end()}, [&](size_t i) { work(static_cast<int>(i)); });
+  });
+}
 
 void Session::restore(const std::string& prefix) {
   const CheckpointReader reader(prefix, config_.file_system());
@@ -115,20 +141,33 @@ void Session::check_restored(ModeKeys mode, bool exporting) {
        ". If all of it is meant, RunConfig::initialize_missing lets the missing ones begin with initial values");
 }
 
-EstimatorSpec Session::call_model_fn(ModelContext& context, const Features& features, const Labels& labels,
-                                     ModeKeys mode) {
-  const auto features_before = versions("feature", features);
-  const auto labels_before = versions("label", labels);
+EstimatorSpec Session::call_model_fn(ModelContext& context, const std::vector<Batch>& batches, ModeKeys mode) {
   const StepScope scope(context);
   const RandomScope random(context.random_seed());
   const at::AutoGradMode grad(mode == ModeKeys::kTrain);
-  EstimatorSpec spec;
+  if (!strategy_) return call_.model_fn()(batches[0].features, batches[0].labels, mode, context);
+  std::vector<TowerBatch> parts;
+  for (const Batch& batch : batches) {
+    parts.push_back({batch.features, batch.labels, examples_in(batch.features, batch.labels)});
+  }
+  return call_(
+      parts, [&] { return joined(batches); }, mode, context);
+}
+
+EstimatorSpec Session::call_checked(ModelContext& context, const std::vector<Batch>& batches, ModeKeys mode) {
+  std::vector<std::pair<Versions, Versions>> before;
+  for (const Batch& batch : batches) {
+    before.emplace_back(versions("feature", batch.features), versions("label", batch.labels));
+  }
   const auto check_input = [&] {
-    check_unwritten("feature", features, features_before);
-    check_unwritten("label", labels, labels_before);
+    for (size_t i = 0; i < batches.size(); ++i) {
+      check_unwritten("feature", batches[i].features, before[i].first);
+      check_unwritten("label", batches[i].labels, before[i].second);
+    }
   };
+  EstimatorSpec spec;
   try {
-    spec = model_fn_(features, labels, mode, context);
+    spec = call_model_fn(context, batches, mode);
   } catch (...) {
     check_input();  // towers share the memory: what one wrote makes another's backward pass throw
     throw;
@@ -154,20 +193,20 @@ void Session::warn_of_late_parts() {
               ", which a batch asks for: initial values are taken");
 }
 
-SessionStep Session::run(const Features& features, const Labels& labels, ModeKeys mode, bool exporting) {
+SessionStep Session::run(const std::vector<Batch>& batches, ModeKeys mode, bool exporting) {
   if (broken_)
     fail(ErrorKind::kFailedPrecondition,
          "this session's variables are those of a step that failed: it has to be restored");
   replicas_.begin_step();
   SessionStep step;
-  step.rows = examples_in(features, labels);
+  for (const Batch& batch : batches) step.rows += examples_in(batch.features, batch.labels);
   StepContext::Options options;
   options.training = mode == ModeKeys::kTrain;
   if (mode != ModeKeys::kTrain) options.batch_number = batch_number_++;
   step.context = std::make_unique<ModelContext>(replicas_, 0, mode, config_, options);
   if (exporting) step.context->set_exporting();
   try {
-    step.spec = call_model_fn(*step.context, features, labels, mode);
+    step.spec = call_checked(*step.context, batches, mode);
     step.rows = step.context->rows().value_or(step.rows);
     for (const StepContext* part : step.context->steps()) part->replica().check_after_step();
     if (mode != ModeKeys::kTrain) {

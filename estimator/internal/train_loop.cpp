@@ -58,7 +58,8 @@ TrainLoop::~TrainLoop() {
 }
 
 TrainResult TrainLoop::run(const InputFn& input_fn) {
-  source_.emplace(input_fn(), session_.input_state(), options_.continue_input);
+  source_.emplace(input_fn(session_.input_context()), session_.input_state(), options_.continue_input,
+                  session_.batches_per_step());
   try {
     set_up_hooks();
     read_input();
@@ -79,9 +80,9 @@ TrainResult TrainLoop::run(const InputFn& input_fn) {
 
 void TrainLoop::read_input() {
   while (true) {
-    const std::optional<Batch> batch = source_->next();
+    std::vector<Batch> batches = source_->next();
     batch_read_ = true;
-    if (!batch || !step(*batch)) break;
+    if (batches.empty() || !step(with_examples(std::move(batches)))) break;
   }
   if (session_.store().global_step() == first_step_ && reason_ == StopReason::kInputEnded) {
     log_warning("train: the input gave no batch, so no step was made");
@@ -178,11 +179,11 @@ void TrainLoop::add_spec_hooks(const EstimatorSpec& spec) {
   begin_hooks(added);
 }
 
-bool TrainLoop::step(const Batch& batch) {
-  if (examples_in(batch.features, batch.labels) == 0) return pass_over();
+bool TrainLoop::step(const std::vector<Batch>& batches) {
+  if (batches.empty()) return pass_over();
   RunContext context(session_.store().global_step());
   for (const auto& hook : hooks_) hook->before_run(context);
-  SessionStep step = session_.run(batch.features, batch.labels, ModeKeys::kTrain);
+  SessionStep step = session_.run(batches, ModeKeys::kTrain);
   context.set_rows(step.rows);
   context.set_spec(&step.spec, step.spec.loss.item<double>());
   summaries_ = step.context->summaries();

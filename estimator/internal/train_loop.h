@@ -39,7 +39,7 @@ class TrainLoop {
   void begin_hooks(const Hooks& hooks);
   void add_spec_hooks(const EstimatorSpec& spec);
   // False when training is to end.
-  bool step(const Batch& batch);
+  bool step(const std::vector<Batch>& batches);
   bool pass_over();
   void commit(SessionStep& step, RunContext& context);
   void save_at_start();

@@ -50,29 +50,10 @@ bool has_gpu(const Target& target) {
   return std::any_of(target.gradients.begin(), target.gradients.end(), [](const at::Tensor& g) { return g.is_cuda(); });
 }
 
-bool is_dense_float(const at::Tensor& gradient) {
-  const at::ScalarType dtype = gradient.scalar_type();
-  return gradient.layout() == at::kStrided &&
-         (dtype == at::kFloat || dtype == at::kDouble || dtype == at::kHalf || dtype == at::kBFloat16);
-}
-
-bool on_different_gpus(const std::vector<at::Tensor>& gradients) {
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    if (!gradients[i].is_cuda()) return false;
-    for (size_t k = 0; k < i; ++k) {
-      if (gradients[k].device() == gradients[i].device()) return false;
-    }
-  }
-  return true;
-}
-
 // In how the log goes on: "... are added up one by one in tower order: <this>".
-const char* why_not_nccl(const Target& target, size_t towers) {
-  if (!on_different_gpus(target.gradients)) return "not every tower has a GPU of its own";
+const char* why_not_by_nccl(const Target& target, size_t towers) {
   if (target.gradients.size() < towers) return "not every tower has one";
-  if (!std::all_of(target.gradients.begin(), target.gradients.end(), is_dense_float))
-    return "they are not dense floats";
-  return has_nccl() ? nullptr : "this Belfry was built without NCCL";
+  return why_not_nccl(target.gradients);
 }
 
 }  // namespace
@@ -94,7 +75,7 @@ std::string reduce_over_gpus(std::vector<Target>& targets, size_t towers) {
   size_t left = 0;
   for (Target& target : targets) {
     if (target.gradients.size() < 2 || !has_gpu(target)) continue;
-    if (const char* why = why_not_nccl(target, towers)) {
+    if (const char* why = why_not_by_nccl(target, towers)) {
       ++left;
       if (others.empty()) others = concat(" (", target.variable->name(), ": ", why, ")");
     } else {

@@ -154,3 +154,24 @@ TEST_CASE("arrays become a data set of their rows", "[strategy][S20][C7]") {
   CHECK_FAILS(strategy->experimental_make_numpy_dataset(at::arange(3), at::arange(2)), ErrorKind::kInvalidArgument,
               "3");
 }
+
+TEST_CASE("a distributed data set says what a replica's piece looks like", "[strategy][S14]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const auto rows_of_piece = [&](int64_t batch, bool drop) {
+    const Dataset dataset = Dataset::from_tensors({{"x", at::ones({12, 3})}}, at::arange(12));
+    const auto spec =
+        strategy->experimental_distribute_dataset(dataset.batch(batch, {.drop_remainder = drop})).element_spec();
+    REQUIRE(spec);
+    CHECK(spec->features[0].first == "x");
+    CHECK(spec->features[0].second.dtype == at::kFloat);
+    CHECK(spec->features[0].second.shape.at(1) == 3);
+    CHECK(spec->labels[0].second.shape.at(0) == spec->features[0].second.shape[0]);
+    return spec->features[0].second.shape[0];
+  };
+  CHECK(rows_of_piece(4, true) == 2);
+  CHECK(rows_of_piece(5, true) == belfry::kUnknownSize);
+  CHECK(rows_of_piece(4, false) == belfry::kUnknownSize);
+  const auto own = strategy->distribute_datasets_from_function(
+      [](const InputContext&) { return range(12).batch(4, {.drop_remainder = true}); });
+  CHECK(own.element_spec()->features[0].second.shape == std::vector<int64_t>{4});
+}

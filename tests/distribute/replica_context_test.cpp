@@ -147,6 +147,35 @@ TEST_CASE("options that can never be right are refused", "[strategy][X7]") {
               ErrorKind::kInvalidArgument, "bytes_per_pack is -2");
 }
 
+TEST_CASE("NCCL is refused where there are no GPUs for it", "[strategy][X7]") {
+  using belfry::CommunicationImplementation;
+  CHECK_FAILS(
+      belfry::MirroredStrategy({.devices = {"cpu:0", "cpu:1"},
+                                .communication_options = {.implementation = CommunicationImplementation::kNccl}}),
+      ErrorKind::kInvalidArgument, "NCCL was asked for, and cpu:0 is no GPU");
+  const auto strategy = strategy_named("mirrored_2");
+  CHECK_FAILS(strategy->run([] {
+    get_replica_context()->all_reduce("sum", mine(), {.implementation = CommunicationImplementation::kNccl});
+  }),
+              ErrorKind::kUnimplemented,
+              "cannot add up the replicas' tensors: they are not each on a GPU of their own");
+  const auto sums = strategy->run([] {
+    return get_replica_context()->all_reduce("sum", at::ones({1}),
+                                             {.implementation = CommunicationImplementation::kSharedMemory});
+  });
+  CHECK(sums[1].equal(at::full({1}, 2.0)));
+}
+
+TEST_CASE("a call's options count before its strategy's, one by one", "[strategy][X7]") {
+  const belfry::MirroredStrategy strategy(
+      {.devices = {"cpu:0", "cpu:1"}, .communication_options = {.bytes_per_pack = 100, .timeout_seconds = 5.0}});
+  CHECK(strategy.options_of({}).bytes_per_pack == 100);
+  CHECK(strategy.options_of({.bytes_per_pack = 7}).bytes_per_pack == 7);
+  CHECK(strategy.options_of({.bytes_per_pack = 7}).timeout_seconds == 5.0);
+  CHECK(strategy.options_of({.timeout_seconds = 1.0}).timeout_seconds == 1.0);
+  CHECK(strategy.options_of({}).implementation == belfry::CommunicationImplementation::kAuto);
+}
+
 TEST_CASE("all_gather takes uneven and empty pieces", "[strategy][X15]") {
   const auto strategy = strategy_named("mirrored_3");
   const auto results = strategy->run([] {

@@ -27,12 +27,6 @@ using belfry::testing::strategy_named;
 
 namespace {
 
-std::vector<std::string> names_of(const std::vector<belfry::LogicalDevice>& devices) {
-  std::vector<std::string> names;
-  for (const auto& device : devices) names.push_back(device.name);
-  return names;
-}
-
 struct Scores {
   at::Tensor loss;
   std::vector<at::Tensor> parts;

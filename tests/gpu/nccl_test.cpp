@@ -5,6 +5,8 @@
 
 #include "core/log.h"
 #include "distribute/internal/nccl_reduce.h"
+#include "distribute/mirrored_strategy.h"
+#include "distribute/step_context.h"
 #include "tests/gpu/gpu_model.h"
 #include "tests/gpu/gpu_testing.h"
 #include "tests/support/temporary_directory.h"
@@ -62,7 +64,45 @@ TEST_CASE("Two towers on one GPU add up in tower order, and the log says so once
   NEEDS_GPUS(1);
   CHECK(told_of({"cuda:0", "cuda:0"}) ==
         "gradients of 2 towers: those of 0 variables are added up by NCCL, of 4 one by one in tower order "
-        "(net/hidden/bias: not every tower has a GPU of its own)\n");
+        "(net/hidden/bias: they are not each on a GPU of their own)\n");
+}
+
+TEST_CASE("NCCL writes the sum to both GPUs", "[gpu][nccl]") {
+  NEEDS_GPUS(2);
+  REQUIRE(internal::has_nccl());
+  const at::Tensor first = torch::randn({100003}), second = torch::randn({100003});
+  std::vector<at::Tensor> parts{first.to("cuda:0"), second.to("cuda:1")};
+  internal::nccl_all_reduce(parts);
+  for (const at::Tensor& part : parts) CHECK(at::equal(part.cpu(), first + second));
+}
+
+TEST_CASE("all_reduce of replicas on two GPUs goes by NCCL and gives each its own result", "[gpu][nccl]") {
+  NEEDS_GPUS(2);
+  MirroredStrategy strategy({.devices = {"cuda:0", "cuda:1"}});
+  for (const int64_t bytes_per_pack : {0, 1000}) {
+    for (const char* op : {"sum", "mean"}) {
+      const auto results = strategy.run([&] {
+        ReplicaContext& replica = *get_replica_context();
+        const at::Device device = StepContext::current()->device();
+        std::vector<at::Tensor> values;
+        for (int64_t i = 0; i < 20; ++i) {
+          values.push_back(torch::full({i, 7}, i + replica.replica_id(),
+                                       at::TensorOptions(device).dtype(i % 2 ? at::kFloat : at::kDouble)));
+        }
+        return replica.all_reduce(
+            op, values, {.bytes_per_pack = bytes_per_pack, .implementation = CommunicationImplementation::kNccl});
+      });
+      for (size_t replica = 0; replica < 2; ++replica) {
+        for (int64_t i = 0; i < 20; ++i) {
+          const at::Tensor& result = results[replica][static_cast<size_t>(i)];
+          CHECK(result.device().index() == static_cast<int>(replica));
+          const double sum = 2.0 * static_cast<double>(i) + 1;
+          CHECK(at::equal(result.cpu(),
+                          at::full({i, 7}, op[0] == 's' ? sum : sum / 2, i % 2 ? at::kFloat : at::kDouble)));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

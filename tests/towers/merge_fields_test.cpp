@@ -7,7 +7,7 @@
 #include "estimator/metrics/means.h"
 #include "estimator/session_run_hook.h"
 #include "tests/towers/abs_model.h"
-#include "towers/internal/merge_specs.h"
+#include "estimator/internal/merge_specs.h"
 
 namespace belfry::internal {
 namespace {

@@ -1,4 +1,4 @@
-#include "towers/internal/merge_specs.h"
+#include "estimator/internal/merge_specs.h"
 
 #include <optional>
 
@@ -6,7 +6,7 @@
 #include "estimator/session_run_hook.h"
 #include "tests/testing.h"
 #include "tests/towers/abs_model.h"
-#include "towers/internal/merge_exports.h"
+#include "estimator/internal/merge_exports.h"
 
 namespace belfry::internal {
 namespace {

@@ -141,7 +141,7 @@ TEST_CASE("replicate_model_fn: a mode that is none of the three is an error, wit
   for (const int count : {1, 2}) {
     const RunConfig config{.model_dir = "unused"};
     internal::Session session(towers(model, count), config);
-    CHECK_FAILS(session.run(column({1, 2}), Labels(), static_cast<ModeKeys>(9)), ErrorKind::kInvalidArgument,
+    CHECK_FAILS(session.run({{column({1, 2}), Labels()}}, static_cast<ModeKeys>(9)), ErrorKind::kInvalidArgument,
                 "mode 9 is none of");
   }
 }

@@ -8,8 +8,8 @@
 
 #include "distribute/device.h"
 #include "tests/towers/abs_model.h"
-#include "towers/internal/merge_exports.h"
-#include "towers/internal/merge_specs.h"
+#include "estimator/internal/merge_exports.h"
+#include "estimator/internal/merge_specs.h"
 
 namespace belfry {
 namespace {

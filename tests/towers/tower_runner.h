@@ -33,7 +33,7 @@ class TowerRunner {
 
   // One committed step; its loss, as of before the update.
   double train(const Features& features, const Labels& labels, bool ends_input = false) {
-    internal::SessionStep step = session_->run(features, labels, ModeKeys::kTrain);
+    internal::SessionStep step = session_->run({{features, labels}}, ModeKeys::kTrain);
     const double loss = step.spec.loss.item<double>();
     session_->prepare(step, ends_input);
     session_->commit(step);
@@ -41,14 +41,14 @@ class TowerRunner {
   }
   // Forward and backward passes whose updates are thrown away.
   EstimatorSpec train_and_discard(const Features& features, const Labels& labels) {
-    internal::SessionStep step = session_->run(features, labels, ModeKeys::kTrain);
+    internal::SessionStep step = session_->run({{features, labels}}, ModeKeys::kTrain);
     session_->discard();
     return step.spec;
   }
   EstimatorSpec eval(const Features& features, const Labels& labels) {
-    return session_->run(features, labels, ModeKeys::kEval).spec;
+    return session_->run({{features, labels}}, ModeKeys::kEval).spec;
   }
-  EstimatorSpec predict(const Features& features) { return session_->run(features, Labels(), ModeKeys::kPredict).spec; }
+  EstimatorSpec predict(const Features& features) { return session_->run({{features, Labels()}}, ModeKeys::kPredict).spec; }
 
   at::Tensor value(const std::string& name) const {
     const Variable* variable = session_->store().find(name);

@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "core/tensor_dict.h"
+#include "estimator/internal/replicated_call.h"
 
 namespace belfry::internal {
-
-struct TowerBatch {
-  Features features;
-  Labels labels;
-  int64_t rows = 0;
-};
 
 struct SplitOptions {
   int towers = 1;

@@ -1,4 +1,4 @@
-#include "towers/internal/merge_exports.h"
+#include "estimator/internal/merge_exports.h"
 
 #include <ATen/ATen.h>
 
@@ -16,8 +16,7 @@ bool rows_fit(const at::Tensor& a, const at::Tensor& b) {
 at::Tensor join(const std::string& name, const std::vector<at::Tensor>& parts) {
   std::vector<at::Tensor> moved;
   for (size_t i = 0; i < parts.size(); ++i) {
-    require(parts[i].dim() > 0, "replicate_model_fn: '", name,
-            "' is a scalar in a tower; towers are concatenated along the ",
+    require(parts[i].dim() > 0, "'", name, "' is a scalar in a tower; towers are concatenated along the ",
             "batch, so that every prediction and export output needs a row for each example");
     if (!rows_fit(parts[i], parts[0])) {
       fail(ErrorKind::kFailedPrecondition, "tower ", i, " has '", name, "' of ", described(parts[i]),

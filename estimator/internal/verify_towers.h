@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "estimator/internal/merge_specs.h"
 #include "estimator/model_fn.h"
 #include "optimizers/train_op.h"
-#include "towers/internal/merge_specs.h"
 
 namespace belfry::internal {
 
@@ -23,7 +23,7 @@ struct LoneStep {
 // Runs the model_fn and its backward passes on the whole batch in tower 0, as one device would; nothing of it is kept
 // in variables or buffers. None when the model_fn drew random numbers, which differ from tower to tower by design.
 std::optional<LoneStep> run_alone(const ModelFn& model_fn, const Features& features, const Labels& labels,
-                                  ModelContext& ctx);
+                                  bool tower_optimizer_wanted, ModelContext& ctx);
 
 // kFailedPrecondition unless the towers' losses and gradients are those of `alone`, to `tolerance` (relative; for
 // gradients, to the largest of the variable's). The message names the first loss that differs, or else the variable,

@@ -1,4 +1,4 @@
-#include "towers/internal/verify_towers.h"
+#include "estimator/internal/verify_towers.h"
 
 #include <ATen/ATen.h>
 
@@ -125,11 +125,11 @@ void compare_gradients(const GradientsAndVariables& alone, const PendingUpdate& 
 }  // namespace
 
 std::optional<LoneStep> run_alone(const ModelFn& model_fn, const Features& features, const Labels& labels,
-                                  ModelContext& ctx) {
+                                  bool tower_optimizer_wanted, ModelContext& ctx) {
   StepContext::Options options;
   options.training = true;
   options.batch_number = ctx.batch_number();
-  options.tower_optimizer_wanted = true;
+  options.tower_optimizer_wanted = tower_optimizer_wanted;
   options.record_losses = true;
   ModelContext alone(ctx.replicas(), 0, ModeKeys::kTrain, ctx.config(), options);
   LoneStep step;

@@ -1,4 +1,4 @@
-#include "towers/internal/merge_specs.h"
+#include "estimator/internal/merge_specs.h"
 
 #include <ATen/ATen.h>
 
@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "towers/internal/merge_exports.h"
+#include "estimator/internal/merge_exports.h"
 
 namespace belfry::internal {
 namespace {
