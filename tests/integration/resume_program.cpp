@@ -1,10 +1,11 @@
 // Trains a small network on handwritten digits and writes nothing but its model_dir: what resume_test kills.
 //
-//   resume_program DIGITS_CSV MODEL_DIR TOWERS MAX_STEPS CHECKPOINT_STEPS [late | replayed]
+//   resume_program DIGITS_CSV MODEL_DIR TOWERS MAX_STEPS CHECKPOINT_STEPS [late | replayed | mirrored]
 //
 // late: on batches from a generator with save and restore, some of which, the first after 200 others, have a part of
 // the model of their own, whose variables and slots come into being then; gradients are clipped.
 // replayed: the same, but the generator has no save and restore.
+// mirrored: under a MirroredStrategy of TOWERS replicas, which share the batches of 30.
 //
 // Ends with 0 when global step MAX_STEPS is reached, with 3 when a signal stopped it, with 1 on an error.
 #include <torch/torch.h>
@@ -16,6 +17,7 @@
 
 #include "core/log.h"
 #include "data/dataset.h"
+#include "distribute/mirrored_strategy.h"
 #include "estimator/estimator.h"
 #include "estimator/losses/losses.h"
 #include "optimizers/adam.h"
@@ -109,20 +111,33 @@ Batch scaled(Batch batch) {
 InputFn digits_of(const std::string& path) {
   const Dataset digits =
       Dataset::from_csv(path, {.label = "digit", .matrix = "x", .dtypes = {{"digit", CsvType::kInt64}}});
-  return
-      [digits] { return digits.shuffle({.buffer_size = 500, .seed = 3}).repeat().batch(30).map(scaled).prefetch(3); };
+  return [digits](const InputContext& context) {
+    const int64_t rows = context.get_per_replica_batch_size(30);
+    return digits.shuffle({.buffer_size = 500, .seed = 3}).repeat().batch(rows).map(scaled).prefetch(3);
+  };
+}
+
+std::vector<std::string> devices(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back("cpu:" + std::to_string(i));
+  return names;
 }
 
 int train(char** argv, const std::string& variant) {
-  const bool late = !variant.empty();
+  const bool late = variant == "late" || variant == "replayed";
   const InputFn input = late ? InputFn([=] { return images(variant == "replayed"); }) : digits_of(argv[1]);
-  ReplicateOptions towers;
-  for (int i = 0; i < std::stoi(argv[3]); ++i) towers.devices.push_back("cpu:" + std::to_string(i));
-  Estimator estimator(replicate_model_fn(late ? late_model_fn : model_fn, towers),
-                      {.model_dir = argv[2],
-                       .save_checkpoints_steps = std::stoll(argv[5]),
-                       .save_summary_steps = 0,
-                       .log_step_count_steps = 0});
+  const std::vector<std::string> towers = devices(std::stoi(argv[3]));
+  RunConfig config{.model_dir = argv[2],
+                   .save_checkpoints_steps = std::stoll(argv[5]),
+                   .save_summary_steps = 0,
+                   .log_step_count_steps = 0};
+  ModelFn model = late ? late_model_fn : model_fn;
+  if (variant == "mirrored") {
+    config.train_distribute = std::make_shared<MirroredStrategy>(MirroredStrategyOptions{.devices = towers});
+  } else {
+    model = replicate_model_fn(model, {.devices = towers});
+  }
+  Estimator estimator(model, config);
   const TrainResult result = estimator.train(input, {.max_steps = std::stoll(argv[4])});
   return result.reason == StopReason::kInterrupted ? 3 : 0;
 }
@@ -131,8 +146,10 @@ int train(char** argv, const std::string& variant) {
 
 int main(int argc, char** argv) {
   const std::string variant = argc == 7 ? argv[6] : "";
-  if (argc < 6 || argc > 7 || (argc == 7 && variant != "late" && variant != "replayed")) {
-    std::cerr << "usage: resume_program DIGITS_CSV MODEL_DIR TOWERS MAX_STEPS CHECKPOINT_STEPS [late | replayed]\n";
+  const bool known = variant.empty() || variant == "late" || variant == "replayed" || variant == "mirrored";
+  if (argc < 6 || argc > 7 || !known) {
+    std::cerr << "usage: resume_program DIGITS_CSV MODEL_DIR TOWERS MAX_STEPS CHECKPOINT_STEPS "
+                 "[late | replayed | mirrored]\n";
     return 2;
   }
   set_log_level(LogLevel::kWarning);

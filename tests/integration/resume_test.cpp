@@ -27,7 +27,9 @@ constexpr int kMaxSteps = 700;  // twelve passes over the data
 // Which training of resume_program: with how many towers, and whether it is one whose model grows late.
 struct Training {
   int towers = 1;
-  std::string variant = "";  // or "late", "replayed"
+  std::string variant = "";  // or "late", "replayed", "mirrored"
+
+  bool grows() const { return variant == "late" || variant == "replayed"; }
 };
 
 std::vector<std::string> command(const std::string& directory, const Training& training, int checkpoint_steps = 7) {
@@ -75,7 +77,7 @@ void check_kills(const Training& training, int64_t kills) {
   CAPTURE(training.towers, training.variant, seed);
   const Reference reference(training);
   const CheckpointReader whole(CheckpointManager(reference.dir.path()).latest().prefix.value());
-  CHECK(whole.contains("training/Adam/late/weight/m") == !training.variant.empty());
+  CHECK(whole.contains("training/Adam/late/weight/m") == training.grows());
   std::mt19937_64 random(seed);
   int64_t left = number_from("BELFRY_RESUME_KILLS", kills);
   while (left > 0) {
@@ -109,6 +111,10 @@ TEST_CASE("so does one whose variables and slots appear late, with clipping and 
 
 TEST_CASE("so does one whose generator cannot be restored and is replayed", "[resume][E3][E4]") {
   check_kills({.towers = GENERATE(1, 2), .variant = "replayed"}, repetitions(3));
+}
+
+TEST_CASE("so does one under a strategy", "[resume][distribute][E121]") {
+  check_kills({.towers = 2, .variant = "mirrored"}, repetitions(5));
 }
 
 TEST_CASE("SIGINT and SIGTERM save, end the program cleanly, and the training goes on with the same bits",

@@ -9,6 +9,8 @@
 #include <cmath>
 
 #include "data/tensor_input_fn.h"
+#include "distribute/central_storage_strategy.h"
+#include "distribute/mirrored_strategy.h"
 #include "estimator/canned/dnn_classifier.h"
 #include "estimator/feature_column/dense_column.h"
 #include "estimator/feature_column/numeric_column.h"
@@ -96,17 +98,21 @@ at::Tensor predicted_rows(DNNClassifier& classifier, const Features& features) {
   return at::stack(rows);
 }
 
-// Gives the probabilities that it ends with.
-at::Tensor complete_flow(LossReduction of_network, const ModelFnTransform& transform) {
+// Gives the probabilities that it ends with. Under a strategy its replicas share the batch.
+at::Tensor complete_flow(LossReduction of_network, const ModelFnTransform& transform,
+                         std::shared_ptr<const Strategy> strategy = nullptr) {
   const testing::TemporaryDirectory directory;
   const Data data = make_data();
-  DNNClassifier classifier(classifier_options(of_network), {.model_dir = directory.file("model")}, transform);
+  const int64_t batch = kRows / (strategy ? strategy->num_replicas_in_sync() : 1);
+  DNNClassifier classifier(
+      classifier_options(of_network),
+      {.model_dir = directory.file("model"), .train_distribute = strategy, .eval_distribute = strategy}, transform);
   classifier.train(tensor_input_fn(data.features, data.labels,
-                                   {.batch_size = kRows, .num_epochs = kForever, .shuffle = true, .seed = 1}),
+                                   {.batch_size = batch, .num_epochs = kForever, .shuffle = true, .seed = 1}),
                    {.steps = 10});
 
   const EvalResult result =
-      classifier.evaluate(tensor_input_fn(data.features, data.labels, {.batch_size = kRows, .shuffle = false}));
+      classifier.evaluate(tensor_input_fn(data.features, data.labels, {.batch_size = batch, .shuffle = false}));
   CHECK(result.global_step() == 10);
   CHECK(std::isfinite(result.loss()));
   CHECK(result.loss() > 0);
@@ -136,6 +142,19 @@ TEST_CASE("DNNClassifierIntegration: complete flow, for each loss reduction, as 
     const at::Tensor one = complete_flow(reduction, {});
     const at::Tensor three = complete_flow(reduction, three_devices(reduction));
     CHECK(at::allclose(one, three, 1e-4, 1e-5));
+  }
+}
+
+TEST_CASE("the complete flow of a DNNClassifier under a strategy is that of one device", "[distribute][canned][E121]") {
+  const auto devices = std::vector<std::string>{"cpu:0", "cpu:1", "cpu:2"};
+  const at::Tensor one = complete_flow(LossReduction::kSumOverBatchSize, {});
+  for (const std::shared_ptr<const Strategy>& strategy :
+       {std::shared_ptr<const Strategy>(
+            std::make_shared<MirroredStrategy>(MirroredStrategyOptions{.devices = devices})),
+        std::shared_ptr<const Strategy>(
+            std::make_shared<CentralStorageStrategy>(CentralStorageStrategyOptions{.compute_devices = devices}))}) {
+    INFO(strategy->name());
+    CHECK(at::allclose(complete_flow(LossReduction::kSumOverBatchSize, {}, strategy), one, 1e-4, 1e-5));
   }
 }
 
