@@ -173,6 +173,36 @@ struct Nest<std::pair<A, B>> {
   }
 };
 
+// Whether a T holds numbers, at any depth.
+template <class T>
+constexpr bool holds_numbers();
+template <class... T>
+constexpr bool any_holds_numbers(const std::tuple<T...>*) {
+  return (holds_numbers<std::remove_cvref_t<T>>() || ...);
+}
+template <class T>
+struct HoldsNumbers : std::bool_constant<std::is_arithmetic_v<T>> {};
+template <class T>
+struct HoldsNumbers<std::vector<T>> : HoldsNumbers<T> {};
+template <class T, size_t N>
+struct HoldsNumbers<std::array<T, N>> : HoldsNumbers<T> {};
+template <class T>
+struct HoldsNumbers<std::map<std::string, T>> : HoldsNumbers<T> {};
+template <class T>
+struct HoldsNumbers<std::optional<T>> : HoldsNumbers<T> {};
+template <class... T>
+struct HoldsNumbers<std::tuple<T...>> : std::bool_constant<(HoldsNumbers<T>::value || ...)> {};
+template <class A, class B>
+struct HoldsNumbers<std::pair<A, B>> : std::bool_constant<HoldsNumbers<A>::value || HoldsNumbers<B>::value> {};
+template <class T>
+constexpr bool holds_numbers() {
+  if constexpr (HasNestFields<T>) {
+    return any_holds_numbers(static_cast<decltype(nest_fields(std::declval<T&>()))*>(nullptr));
+  } else {
+    return HoldsNumbers<T>::value;
+  }
+}
+
 }  // namespace internal
 
 // The tensors of a structure, in order.

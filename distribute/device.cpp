@@ -34,13 +34,13 @@ LogicalDevice parse_device(std::string_view name) {
   const size_t colon = lower.find(':');
   const std::string kind = lower.substr(0, colon);
   const int index = colon == std::string::npos ? 0 : parse_index(std::string_view(lower).substr(colon + 1), name);
-  if (kind == "cpu") return {lower, c10::Device(c10::kCPU)};
+  if (kind == "cpu") return {concat("cpu:", index), c10::Device(c10::kCPU)};
   if (kind != "cuda" && kind != "gpu") refuse(name);
   const int count = gpu_count();
   require(index < count, "device '", name, "': LibTorch sees ", count, " GPUs",
           count == 0 ? " (no driver, a CPU-only LibTorch, or its GPU half was not linked: see scripts/setup.sh --cuda)"
                      : "");
-  return {lower, c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index))};
+  return {concat("cuda:", index), c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index))};
 }
 
 std::vector<LogicalDevice> parse_devices(const std::vector<std::string>& names) {

@@ -12,7 +12,7 @@ namespace belfry {
 // A place that a replica runs on. Several "cpu:N" are logical devices on the one processor, so that whatever concerns
 // several devices can be run without a GPU; all of them are the same LibTorch device.
 struct LogicalDevice {
-  std::string name;    // as given, lower case, without a leading '/'
+  std::string name;    // "cpu:1", "cuda:0": one for each device
   c10::Device device;  // cpu, or cuda with its index
 
   friend bool operator==(const LogicalDevice&, const LogicalDevice&) = default;

@@ -33,7 +33,8 @@ DistributedIterator::DistributedIterator(const Strategy& strategy, const Dataset
       iterator_(dataset.iterate()),
       source_(source),
       fetch_to_device_(fetch_to_device),
-      divides_evenly_(dataset.options().distribute.auto_shard_policy == AutoShardPolicy::kOff) {}
+      even_batch_size_(dataset.options().distribute.auto_shard_policy == AutoShardPolicy::kOff ? dataset.batch_size()
+                                                                                               : std::nullopt) {}
 
 std::optional<PerReplica<Batch>> DistributedIterator::next() {
   const ReplicaContext* replica = internal::thread_context().replica;
@@ -54,9 +55,8 @@ std::optional<std::vector<Batch>> DistributedIterator::next_cut() {
   if (!batch) return std::nullopt;
   const int64_t rows = internal::rows_of(*batch);
   const int64_t replicas = strategy_.num_replicas_in_sync();
-  if (global_batch_size_ == 0) global_batch_size_ = rows;
-  return internal::split_rows_of(*batch, divides_evenly_ ? internal::even_sizes(global_batch_size_, rows, replicas)
-                                                         : internal::ceil_sizes(rows, replicas));
+  return internal::split_rows_of(*batch, even_batch_size_ ? internal::even_sizes(*even_batch_size_, rows, replicas)
+                                                          : internal::ceil_sizes(rows, replicas));
 }
 
 std::optional<std::vector<Batch>> DistributedIterator::next_of_each() {
@@ -64,6 +64,7 @@ std::optional<std::vector<Batch>> DistributedIterator::next_of_each() {
   for (int i = 0; i < strategy_.num_replicas_in_sync(); ++i) {
     std::optional<Batch> batch = iterator_.next();
     if (!batch && batches.empty()) return std::nullopt;
+    if (batch) internal::rows_of(*batch);  // refuses what has none
     // The last step is filled up: its replicas all take part, and none has to know.
     batches.push_back(batch ? std::move(*batch) : internal::without_rows(batches[0]));
   }
@@ -88,12 +89,13 @@ DistributedIterator DistributedDataset::iterate() const {
 
 std::optional<ElementSpec> DistributedDataset::element_spec() const {
   std::optional<ElementSpec> spec = dataset_.element_spec();
-  if (!spec || source_ == DistributedIterator::Source::kReplicaBatches) return spec;
   const int64_t replicas = strategy_->num_replicas_in_sync();
+  if (!spec || replicas == 1) return spec;
+  const bool cut = source_ == DistributedIterator::Source::kGlobalBatches;
   for (auto* entries : {&spec->features, &spec->labels}) {
     for (auto& [name, entry] : *entries) {
       if (entry.shape.empty() || entry.shape[0] == kUnknownSize) continue;
-      entry.shape[0] = entry.shape[0] % replicas == 0 ? entry.shape[0] / replicas : kUnknownSize;
+      entry.shape[0] = cut && entry.shape[0] % replicas == 0 ? entry.shape[0] / replicas : kUnknownSize;
     }
   }
   return spec;

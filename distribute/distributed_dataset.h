@@ -44,8 +44,7 @@ class DistributedIterator {
   DatasetIterator iterator_;
   Source source_;
   bool fetch_to_device_;
-  bool divides_evenly_;            // AutoShardPolicy::kOff
-  int64_t global_batch_size_ = 0;  // of the first batch
+  std::optional<int64_t> even_batch_size_;  // under AutoShardPolicy::kOff, where it is known
 };
 
 // What a strategy makes of a Dataset. It can be gone through any number of times, and not be transformed further. A
@@ -57,7 +56,8 @@ class DistributedDataset {
 
   DistributedIterator iterate() const;
   // What a replica's piece looks like, as far as that is sure: Dataset::element_spec with dimension 0 divided among the
-  // replicas, kUnknownSize where it does not divide.
+  // replicas, kUnknownSize where it does not divide. Of a function's data set dimension 0 is unknown where several
+  // replicas fill up a last step.
   std::optional<ElementSpec> element_spec() const;
 
   // for (const PerReplica<Batch>& step : distributed) …

@@ -4,7 +4,9 @@
 
 #include "core/error.h"
 #include "distribute/distribution_context.h"
+#include "distribute/internal/variable_of_step.h"
 #include "distribute/internal/variable_state.h"
+#include "distribute/step_context.h"
 #include "distribute/strategy.h"
 
 namespace belfry {
@@ -19,7 +21,10 @@ at::Tensor DistributedVariable::value() const { return state_->value(); }
 void DistributedVariable::assign(const at::Tensor& value) { state_->change('=', value); }
 void DistributedVariable::assign_add(const at::Tensor& delta) { state_->change('+', delta); }
 void DistributedVariable::assign_sub(const at::Tensor& delta) { state_->change('-', delta); }
-void DistributedVariable::assign_number(char operation, double number) { state_->change_by_number(operation, number); }
+void DistributedVariable::assign_integer(char operation, int64_t number) {
+  state_->change_by_number(operation, number);
+}
+void DistributedVariable::assign_real(char operation, double number) { state_->change_by_number(operation, number); }
 
 void DistributedVariable::assign(const PerReplica<at::Tensor>& values) {
   require(values.size() == 1, "assign: variable '", name(), "' was given a value for each of ", values.size(),
@@ -45,6 +50,9 @@ std::vector<std::string> DistributedVariable::component_names() const {
 
 DistributedVariable get_variable(const std::string& name, const std::function<at::Tensor()>& initial,
                                  const VariableOptions& options) {
+  StepContext* step = StepContext::current();
+  const bool of_strategy = has_strategy() && (!step || &step->store() == &get_strategy().store());
+  if (step && !of_strategy) return DistributedVariable(internal::variable_of_step(*step, name, initial, options));
   return DistributedVariable(get_strategy().variable_state(name, initial, options));
 }
 

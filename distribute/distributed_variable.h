@@ -50,16 +50,16 @@ class DistributedVariable {
   void assign(const at::Tensor& value);
   void assign_add(const at::Tensor& delta);
   void assign_sub(const at::Tensor& delta);
-  // One number for all.
+  // One number for all; kInvalidArgument for a fraction where the variable holds integers.
   template <class Number>
   requires std::is_arithmetic_v<Number>
-  void assign(Number value) { assign_number('=', static_cast<double>(value)); }
+  void assign(Number value) { assign_number('=', value); }
   template <class Number>
   requires std::is_arithmetic_v<Number>
-  void assign_add(Number delta) { assign_number('+', static_cast<double>(delta)); }
+  void assign_add(Number delta) { assign_number('+', delta); }
   template <class Number>
   requires std::is_arithmetic_v<Number>
-  void assign_sub(Number delta) { assign_number('-', static_cast<double>(delta)); }
+  void assign_sub(Number delta) { assign_number('-', delta); }
   // Copies are equal, or belong to their replicas: kInvalidArgument.
   void assign(const PerReplica<at::Tensor>& values);
 
@@ -74,16 +74,25 @@ class DistributedVariable {
   std::vector<std::string> component_names() const;
 
  private:
-  void assign_number(char operation, double number);
+  template <class Number>
+  void assign_number(char operation, Number number) {
+    if constexpr (std::is_integral_v<Number>)
+      assign_integer(operation, static_cast<int64_t>(number));
+    else
+      assign_real(operation, static_cast<double>(number));
+  }
+  void assign_integer(char operation, int64_t number);
+  void assign_real(char operation, double number);
 
   std::shared_ptr<internal::VariableState> state_;
 };
 
 // The variable of that name of the current strategy, made at the first call, by `initial` with random numbers that
 // depend on the strategy's seed and the name alone (it may be called more than once, and from any replica). In a scope,
-// or inside a run, where every replica gets the same one. Outside of both it is an ordinary variable, in no store, and
-// another one with each call. kInvalidArgument for an illegal name, kNone where there are copies, and the mean of
-// integers; kAlreadyExists when it is there with other options.
+// or inside a run, where every replica gets the same one. In a model_fn that no strategy runs it is the model's, on one
+// device and over towers, as under CentralStorageStrategy. Outside of all these it is an ordinary variable, in no
+// store, and another one with each call. kInvalidArgument for an illegal name, kNone where there are copies, and the
+// mean of integers; kAlreadyExists when it is there with other options.
 DistributedVariable get_variable(const std::string& name, const std::function<at::Tensor()>& initial,
                                  const VariableOptions& options = {});
 DistributedVariable get_variable(const std::string& name, const at::Tensor& initial,

@@ -27,7 +27,9 @@ template <class T>
 struct Local<PerReplica<T>> {
   static constexpr bool kHasPerReplica = true;
   using type = T;
-  static const T& get(const PerReplica<T>& value, size_t replica) { return value[replica]; }
+  static typename PerReplica<T>::const_reference get(const PerReplica<T>& value, size_t replica) {
+    return value[replica];
+  }
   static void check(const PerReplica<T>& value, size_t replicas) {
     require(value.size() == replicas, "run: a PerReplica of ", value.size(), " components was given to ", replicas,
             replicas == 1 ? " replica" : " replicas");

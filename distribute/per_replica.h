@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../core/error.h"
+#include "is_same.h"
 
 namespace belfry {
 
@@ -20,6 +21,8 @@ template <class T>
 class PerReplica {
  public:
   using value_type = T;
+  // const T&, but for bool a bool.
+  using const_reference = typename std::vector<T>::const_reference;
 
   // kInvalidArgument when there are none.
   explicit PerReplica(std::vector<T> components) : components_(std::move(components)) {
@@ -28,19 +31,20 @@ class PerReplica {
 
   size_t size() const { return components_.size(); }
   // kInvalidArgument, with both numbers, when there is no such replica.
-  const T& at(size_t replica) const {
+  const_reference at(size_t replica) const {
     require(replica < size(), "PerReplica: component ", replica, " of ", size(), " was asked for");
     return components_[replica];
   }
-  const T& operator[](size_t replica) const { return at(replica); }
+  const_reference operator[](size_t replica) const { return at(replica); }
   const std::vector<T>& components() const { return components_; }
   auto begin() const { return components_.begin(); }
   auto end() const { return components_.end(); }
 
-  // Whether every replica has the same: the same tensor, not merely an equal one, or an equal number.
+  // Whether every replica has the same: of structures (see core/nested.h) the same tensors, not merely equal ones, at
+  // the same places; of anything else what is equal. Where neither is known of T, false.
   bool is_same_on_all() const {
-    for (const T& component : components_) {
-      if (!is_same(component, components_[0])) return false;
+    for (const auto& component : components_) {
+      if (!internal::is_same<T>(component, components_[0])) return false;
     }
     return true;
   }
@@ -50,21 +54,11 @@ class PerReplica {
   auto map(Function&& function) const {
     std::vector<std::decay_t<std::invoke_result_t<Function&, const T&>>> mapped;
     mapped.reserve(size());
-    for (const T& component : components_) mapped.push_back(function(component));
+    for (const auto& component : components_) mapped.push_back(function(component));
     return PerReplica<typename decltype(mapped)::value_type>(std::move(mapped));
   }
 
  private:
-  static bool is_same(const T& a, const T& b) {
-    if constexpr (std::is_same_v<T, at::Tensor>) {
-      return a.is_same(b);
-    } else if constexpr (requires { a == b; }) {
-      return static_cast<bool>(a == b);
-    } else {
-      return false;
-    }
-  }
-
   std::vector<T> components_;
 };
 

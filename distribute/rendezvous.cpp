@@ -100,7 +100,8 @@ class Rendezvous::State {
     seat.what = what;
     seat.value = std::move(value);
     Deadline deadline;
-    if (timeout_seconds) {
+    constexpr double kForEver = 1e9;  // seconds; more would not fit into a point in time
+    if (timeout_seconds && *timeout_seconds < kForEver) {
       const std::chrono::duration<double> timeout(*timeout_seconds);
       deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(timeout);
     }

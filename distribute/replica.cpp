@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/hash64.h"
 #include "distribute/internal/flat_cache.h"
-#include "distribute/random_scope.h"
+#include "distribute/internal/initial_value.h"
 
 namespace belfry {
 namespace {
@@ -22,15 +22,6 @@ std::string slashes(std::string path) {
 
 std::string join(const std::string& name, const std::string& path) {
   return path.empty() ? name : name + "/" + slashes(path);
-}
-
-// Parameters are made under grad mode and never under InferenceMode, whose tensors cannot be trained.
-template <class Make>
-auto make_initial(uint64_t seed, const std::string& name, const Make& make) {
-  const c10::InferenceMode inference(false);
-  const at::AutoGradMode grad(true);
-  const RandomScope random(hash64_combine(seed, hash64(name)));
-  return make();
 }
 
 // Modules that register something late do it in one of their first forward passes, of any mode; counting in every step
@@ -96,7 +87,7 @@ std::shared_ptr<torch::nn::Module> Replica::module(const std::string& name, std:
 Replica::ModuleEntry& Replica::adopt(const std::string& name, std::type_index type, const ModuleFactory& make) {
   check_variable_name(name);
   const c10::InferenceMode never_inference(false);
-  std::shared_ptr<torch::nn::Module> module = make_initial(store_.seed(), name, make);
+  std::shared_ptr<torch::nn::Module> module = internal::make_initial(store_.seed(), name, make);
   require(module != nullptr, "module '", name, "': the factory gave no module");
   // As it was made: for cuDNN, an LSTM that goes to a GPU puts all its weights into one memory.
   check_parameters(name, *module);
@@ -185,7 +176,8 @@ at::Tensor Replica::variable(const std::string& name, const std::function<at::Te
     if (found->second->variable->kind() == kind) return found->second->tensor;
     fail(ErrorKind::kAlreadyExists, "variable '", name, "' is there and is ", trainable ? "not " : "", "trainable");
   }
-  Variable& variable = store_.get_or_create(name, kind, [&] { return make_initial(store_.seed(), name, initial); });
+  Variable& variable =
+      store_.get_or_create(name, kind, [&] { return internal::make_initial(store_.seed(), name, initial); });
   const c10::InferenceMode inference(false);
   at::Tensor tensor = at::empty({0}, variable.value().options().device(device()));
   if (trainable) tensor.requires_grad_();

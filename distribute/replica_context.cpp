@@ -17,7 +17,15 @@ const at::Device kCpu(at::kCPU);
 }  // namespace
 
 ReplicaContext::ReplicaContext(Strategy& strategy, int replica_id_in_sync_group, StepContext* step)
-    : strategy_(strategy), id_(replica_id_in_sync_group), step_(step) {}
+    : strategy_(strategy), id_(replica_id_in_sync_group), step_(step) {
+  require(id_ >= 0 && id_ < strategy.num_replicas_in_sync(), "ReplicaContext: replica_id_in_sync_group is ", id_, "; ",
+          strategy.name(), " has ", strategy.num_replicas_in_sync(), " replicas");
+}
+
+StepContext& ReplicaContext::step(const std::string& what) const {
+  if (step_) return *step_;
+  fail(ErrorKind::kFailedPrecondition, what, " of a ReplicaContext that no run has made: it has no others to meet");
+}
 
 at::Tensor ReplicaContext::replica_id_in_sync_group() const { return at::full({}, id_, at::kInt); }
 
@@ -35,7 +43,7 @@ std::vector<at::Tensor> ReplicaContext::all_reduce_tensors(ReduceOp op, const st
   check(options, "all_reduce");
   const std::string what = concat("all_reduce ", to_string(op), " of ", structure);
   if (num_replicas_in_sync() > 1) {
-    return internal::all_reduce(op, values, *step_, what, strategy_.options_of(options));
+    return internal::all_reduce(op, values, step(what), what, strategy_.options_of(options));
   }
   std::vector<at::Tensor> reduced;
   for (const at::Tensor& value : values) {
@@ -51,7 +59,7 @@ std::vector<at::Tensor> ReplicaContext::all_gather_tensors(const std::vector<at:
   check(options, "all_gather");
   const std::string what = concat("all_gather along axis ", axis, " of ", structure);
   if (num_replicas_in_sync() > 1) {
-    return internal::all_gather(values, axis, *step_, what, strategy_.options_of(options));
+    return internal::all_gather(values, axis, step(what), what, strategy_.options_of(options));
   }
   std::vector<at::Tensor> gathered;
   for (const at::Tensor& value : values) {
@@ -60,9 +68,9 @@ std::vector<at::Tensor> ReplicaContext::all_gather_tensors(const std::vector<at:
   return gathered;
 }
 
-void ReplicaContext::merge(const std::type_info& function, const void* arguments, const Merge& merge,
-                           std::shared_ptr<const void>& result) {
-  const internal::ThreadContext cross_replica{has_strategy() ? &strategy_ : nullptr, nullptr, true};
+void ReplicaContext::merge(const std::type_info& function, const std::type_info& types, const void* arguments,
+                           const Merge& merge, std::shared_ptr<const void>& result) {
+  const internal::ThreadContext cross_replica{has_strategy() ? &strategy_ : nullptr, nullptr, true, true};
   if (num_replicas_in_sync() == 1) {
     const internal::ContextScope scope(cross_replica);
     result = merge({arguments});
@@ -70,15 +78,19 @@ void ReplicaContext::merge(const std::type_info& function, const void* arguments
   }
   // Not to be freed: it is the caller's, who waits here until all are done with it.
   const Rendezvous::Payload mine(arguments, [](const void*) {});
-  const std::string what = concat("merge_call of a function of type ", function.name());
+  const std::string what = concat("merge_call of a function of type ", function.name(), " on ", types.name());
+  StepContext& step = this->step(what);
   const std::optional<double> timeout = strategy_.options_of({}).timeout_seconds;
   std::vector<const void*> all;
-  for (const Rendezvous::Payload& theirs : step_->exchange(what, mine, timeout)) all.push_back(theirs.get());
+  for (const Rendezvous::Payload& theirs : step.exchange(what, mine, timeout)) all.push_back(theirs.get());
   if (id_ == 0) {
+    strategy_.begin_merge();
     const internal::ContextScope scope(cross_replica);
     result = merge(all);
   }
-  result = step_->exchange("the result of " + what, result, std::nullopt)[0];
+  result = step.exchange("the result of " + what, result, std::nullopt)[0];
+  // No meeting after it: the next merge function runs when all have come to it, so when all have read this list.
+  for (const Variable* written : strategy_.written_in_merge()) step.replica().take_written(*written);
 }
 
 void ReplicaContext::check_components(size_t size) const {

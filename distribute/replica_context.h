@@ -17,6 +17,7 @@
 #include "communication_options.h"
 #include "per_replica.h"
 #include "reduce_op.h"
+#include "scalar_of.h"
 
 namespace belfry {
 
@@ -29,7 +30,7 @@ class Strategy;
 // others ends with kFailedPrecondition (or kAborted, which the caller of run does not see) that names both sides.
 class ReplicaContext {
  public:
-  // Made by Strategy::run. `step` is null in the default strategy's.
+  // Made by Strategy::run. `step` is null in the default strategy's. kInvalidArgument for an id out of range.
   ReplicaContext(Strategy& strategy, int replica_id_in_sync_group, StepContext* step);
 
   // The replica's number, 0 .. num_replicas_in_sync - 1 over all workers, as an int32 scalar, and as a number.
@@ -50,7 +51,15 @@ class ReplicaContext {
   // kInvalidArgument for bool.
   template <class T>
   T all_reduce(ReduceOpArgument op, const T& value, const CommunicationOptions& options = {}) {
+    static_assert(!internal::holds_numbers<T>(), "numbers of a structure are not reduced: make them tensors");
     return with_tensors(value, all_reduce_tensors(op, tensors_in(value), structure_of(value), options));
+  }
+
+  // Of a number: a scalar tensor, of int64 or float64.
+  template <class Number>
+  requires std::is_arithmetic_v<Number> at::Tensor all_reduce(ReduceOpArgument op, const Number& value,
+                                                              const CommunicationOptions& options = {}) {
+    return all_reduce(op, internal::scalar_of(value), options);
   }
 
   // Every tensor concatenated along `axis`, in replica order, on every replica. Sizes may differ along that axis only.
@@ -58,6 +67,7 @@ class ReplicaContext {
   // scalars and an axis out of range, kUnimplemented for sparse tensors.
   template <class T>
   T all_gather(const T& value, int64_t axis, const CommunicationOptions& options = {}) {
+    static_assert(!internal::holds_numbers<T>(), "numbers are not gathered: make them tensors");
     return with_tensors(value, all_gather_tensors(tensors_in(value), axis, structure_of(value), options));
   }
 
@@ -71,7 +81,7 @@ class ReplicaContext {
     const Arguments mine(args...);
     std::shared_ptr<const void> result;
     merge(
-        typeid(std::remove_cvref_t<MergeFn>), &mine,
+        typeid(std::remove_cvref_t<MergeFn>), typeid(Arguments), &mine,
         [&](const std::vector<const void*>& all) {
           const auto call = [&]<size_t... I>(std::index_sequence<I...>) {
             return merge_fn(strategy_, merged<Args, I, Arguments>(all)...);
@@ -111,9 +121,11 @@ class ReplicaContext {
   std::vector<at::Tensor> all_gather_tensors(const std::vector<at::Tensor>& values, int64_t axis,
                                              const std::string& structure, const CommunicationOptions& options);
   // Replica 0 calls `merge` with all arguments; `result` is then what it returned, in every replica.
-  void merge(const std::type_info& function, const void* arguments, const Merge& merge,
+  void merge(const std::type_info& function, const std::type_info& types, const void* arguments, const Merge& merge,
              std::shared_ptr<const void>& result);
   void check_components(size_t size) const;
+  // kFailedPrecondition, beginning with `what`, where there is none.
+  StepContext& step(const std::string& what) const;
 
   Strategy& strategy_;
   int id_;

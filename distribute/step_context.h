@@ -53,6 +53,8 @@ class StepContext {
     int64_t rows = -1;
     // Whether losses are noted as they are made; it costs a wait for each.
     bool record_losses = false;
+    // Of a pass that is thrown away: what is assigned to variables in it has no effect.
+    bool trial = false;
   };
 
   StepContext(Replica& replica, Options options);
@@ -76,6 +78,9 @@ class StepContext {
   // Steps that were committed before this one.
   int64_t global_step() const { return global_step_; }
   bool training() const { return options_.training; }
+  bool is_trial() const { return options_.trial; }
+  // Numbers the collectives of this step in the order of the calls, which is that of every replica.
+  int64_t next_collective() { return ++collectives_; }
   // No other context of the process has it.
   uint64_t id() const { return id_; }
   int64_t batch_number() const { return options_.batch_number; }
@@ -179,6 +184,7 @@ class StepContext {
   Replica& replica_;
   Options options_;
   int64_t global_step_;
+  int64_t collectives_ = 0;
   const uint64_t id_;
   std::vector<CallSite> passed_ = {};  // with the next occurrence of each in this step
   std::vector<Assignment> assignments_ = {};

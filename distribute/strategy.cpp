@@ -54,11 +54,6 @@ std::string announcement(const Strategy& strategy) {
 
 }  // namespace
 
-namespace internal {
-at::Tensor scalar_of(int64_t number) { return at::full({}, number, at::kLong); }
-at::Tensor scalar_of(double number) { return at::full({}, number, at::kDouble); }
-}  // namespace internal
-
 Strategy::Strategy(std::string name, std::vector<LogicalDevice> devices, LogicalDevice parameter_device,
                    const StrategyOptions& options)
     : name_(std::move(name)),
@@ -87,6 +82,9 @@ ReplicaSet& Strategy::replicas() { return state().replicas(); }
 std::unique_ptr<Strategy> Strategy::like_this([[maybe_unused]] uint64_t seed) const {
   fail(ErrorKind::kUnimplemented, name_, " cannot be made anew");
 }
+
+void Strategy::begin_merge() { written_in_merge_.clear(); }
+void Strategy::note_written_in_merge(const Variable& variable) { written_in_merge_.push_back(&variable); }
 
 bool Strategy::is_running() const { return state_ && state_->is_running(); }
 
@@ -164,12 +162,13 @@ std::vector<at::Tensor> Strategy::reduce_parts(ReduceOp op, const Parts& parts, 
 
 at::Tensor Strategy::reduce(ReduceOpArgument op, const at::Tensor& value, const ReduceAxis& axis) {
   internal::check_may_enter(*this, "reduce", kReduceAdvice);
+  const size_t replicas = replicas_at_hand();
   if (!axis.axes()) {
-    require(op == ReduceOp::kMean || replica_count() == 1, "reduce: SUM of one tensor over ", replica_count(),
+    require(op == ReduceOp::kMean || replicas == 1, "reduce: SUM of one tensor over ", replicas,
             " replicas without an axis: give a PerReplica, or an axis along which each replica's is summed");
     return value;
   }
-  return internal::reduce_values("reduce", op, std::vector<at::Tensor>(replica_count(), value), axis.axes(), kCpu);
+  return internal::reduce_values("reduce", op, std::vector<at::Tensor>(replicas, value), axis.axes(), kCpu);
 }
 
 std::vector<at::Tensor> Strategy::gather_parts(const Parts& parts, int64_t axis) {

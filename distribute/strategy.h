@@ -26,6 +26,7 @@
 #include "reduce_op.h"
 #include "replica_context.h"
 #include "replica_set.h"
+#include "scalar_of.h"
 #include "variable_options.h"
 #include "variable_store.h"
 
@@ -52,15 +53,6 @@ class ReduceAxis {
 namespace internal {
 class StrategyState;
 class VariableState;
-at::Tensor scalar_of(int64_t number);
-at::Tensor scalar_of(double number);
-template <class Number>
-at::Tensor scalar_of(Number number) {
-  if constexpr (std::is_integral_v<Number>)
-    return scalar_of(static_cast<int64_t>(number));
-  else
-    return scalar_of(static_cast<double>(number));
-}
 }  // namespace internal
 
 // For which replica a value is made.
@@ -112,6 +104,8 @@ class Strategy {
   // All state that is made under the strategy; a checkpoint is this on disk. kFailedPrecondition for the default one.
   VariableStore& store();
   ReplicaSet& replicas();
+  // False of the default one.
+  bool has_variables() const { return state_ != nullptr; }
 
   // Whether a run goes on, in whatever thread.
   bool is_running() const;
@@ -122,6 +116,16 @@ class Strategy {
   // For Estimator: work(i) as replica i, in its replica context, of a step that the caller commits, on the first
   // replicas, one for each of `steps`. Errors are those of run.
   void run_steps(const std::vector<StepContext*>& steps, const std::function<void(size_t)>& work);
+
+  // How many replicas values are of: all, but in a merge function those that take part in the step (an Estimator's last
+  // one may lack some).
+  size_t replicas_at_hand() const;
+
+  // For merge_call: which variables a merge function writes, so that the replicas see it. Between the two exchanges of
+  // the call, replica 0 begins and the function notes; all read after the second.
+  void begin_merge();
+  void note_written_in_merge(const Variable& variable);
+  const std::vector<const Variable*>& written_in_merge() const { return written_in_merge_; }
 
   // For get_variable.
   std::shared_ptr<internal::VariableState> variable_state(const std::string& name,
@@ -171,6 +175,7 @@ class Strategy {
   // another number of components than replicas. kFailedPrecondition as for run.
   template <class T>
   T reduce(ReduceOpArgument op, const PerReplica<T>& value, const ReduceAxis& axis = std::nullopt) {
+    static_assert(!internal::holds_numbers<T>(), "numbers of a structure are not reduced: make them tensors");
     return with_tensors(value[0], reduce_parts(op, parts_of(value), axis));
   }
   // Of numbers: a scalar tensor, of int64 or float64.
@@ -187,6 +192,7 @@ class Strategy {
   // only. kInvalidArgument for scalars and as reduce, kUnimplemented for sparse tensors.
   template <class T>
   T gather(const PerReplica<T>& value, int64_t axis) {
+    static_assert(!internal::holds_numbers<T>(), "numbers are not gathered: make them tensors");
     return with_tensors(value[0], gather_parts(parts_of(value), axis));
   }
 
@@ -228,9 +234,9 @@ class Strategy {
   auto experimental_distribute_values_from_function(Function&& value_fn) {
     check_makes_values();
     std::vector<std::decay_t<std::invoke_result_t<Function&, const ValueContext&>>> components;
-    for (int i = 0; i < num_replicas_in_sync(); ++i) {
-      components.push_back(
-          value_fn(ValueContext{.replica_id_in_sync_group = i, .num_replicas_in_sync = num_replicas_in_sync()}));
+    const int replicas = static_cast<int>(replicas_at_hand());
+    for (int i = 0; i < replicas; ++i) {
+      components.push_back(value_fn(ValueContext{.replica_id_in_sync_group = i, .num_replicas_in_sync = replicas}));
     }
     return PerReplica<typename decltype(components)::value_type>(std::move(components));
   }
@@ -257,8 +263,6 @@ class Strategy {
   using Parts = std::vector<internal::NestReader>;
 
   size_t replica_count() const { return devices_.size(); }
-  // In a merge function those that take part in the step: an Estimator's last one may lack some.
-  size_t replicas_at_hand() const;
   void run_replicas(const std::function<void(size_t)>& work);
   internal::StrategyState& state() const;
   template <class T>
@@ -276,6 +280,7 @@ class Strategy {
   std::vector<LogicalDevice> devices_;
   LogicalDevice parameter_device_;
   StrategyOptions options_;
+  std::vector<const Variable*> written_in_merge_;
   std::unique_ptr<internal::StrategyState> state_;
 };
 

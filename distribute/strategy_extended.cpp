@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "distribute/internal/context_stack.h"
 
 namespace belfry {
 
@@ -33,6 +34,7 @@ std::vector<PerReplica<at::Tensor>> StrategyExtended::batch_reduce_to(
 }
 
 PerReplica<at::Tensor> StrategyExtended::broadcast_to(const at::Tensor& value, const Destinations& destinations) const {
+  check_here("broadcast_to");
   std::vector<at::Tensor> copies;
   for (const at::Device device : destinations.devices()) {
     copies.push_back(value.to(device, value.scalar_type(), /*non_blocking=*/false, /*copy=*/true));
@@ -44,9 +46,14 @@ std::vector<std::string> StrategyExtended::parameter_devices() const {
   return strategy_->copies_of_variables() > 1 ? worker_devices() : non_slot_devices();
 }
 
-void StrategyExtended::check_owns(const DistributedVariable& variable) const {
+void StrategyExtended::check_here(const std::string& call) const {
+  internal::check_may_enter(*strategy_, call, "a replica speaks for itself alone: use merge_call");
+}
+
+void StrategyExtended::check_update(const DistributedVariable& variable) const {
   require(variable_created_in_scope(variable), "update: variable '", variable.name(), "' is one of ",
           variable.strategy().name(), ", not of this ", strategy_->name());
+  check_here(concat("update of variable '", variable.name(), "'"));
 }
 
 StrategyExtended Strategy::extended() { return StrategyExtended(*this); }

@@ -61,7 +61,8 @@ class StrategyExtended {
     const auto call = [&](at::Tensor& copy, [[maybe_unused]] size_t replica) -> Result {
       return fn(copy, internal::Local<Args>::get(args, replica)...);
     };
-    check_owns(variable);
+    check_update(variable);
+    (internal::Local<Args>::check(args, strategy_->replicas_at_hand()), ...);
     if constexpr (std::is_void_v<Result>) {
       variable.update_copies(call);
     } else {
@@ -73,6 +74,8 @@ class StrategyExtended {
   // fn(args...), once, with replica 0's components: state that belongs to no variable is in one place.
   template <class Function, class... Args>
   auto update_non_slot(Function&& fn, const Args&... args) const {
+    check_here("update_non_slot");
+    (internal::Local<Args>::check(args, strategy_->replicas_at_hand()), ...);
     return fn(internal::Local<Args>::get(args, 0)...);
   }
 
@@ -95,7 +98,8 @@ class StrategyExtended {
   std::vector<std::string> non_slot_devices() const { return {strategy_->parameter_device().name}; }
 
  private:
-  void check_owns(const DistributedVariable& variable) const;
+  void check_here(const std::string& call) const;
+  void check_update(const DistributedVariable& variable) const;
 
   Strategy* strategy_;
 };

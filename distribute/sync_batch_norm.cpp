@@ -47,6 +47,7 @@ Statistics statistics_of_all(const at::Tensor& input, StepContext& context, cons
   Statistics all{at::zeros({channels}, at::kDouble), at::zeros({channels}, at::kDouble), 0};
   const std::vector<at::Tensor> replicas = context.gather_towers(what, own);
   for (const at::Tensor& replica : replicas) all.count += replica[0].item<double>();
+  if (all.count == 0) return all;
   for (const at::Tensor& replica : replicas) {
     all.mean.add_(replica.narrow(0, 1, channels), replica[0].item<double>() / all.count);
   }
@@ -72,8 +73,10 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
     const at::Tensor bias = given_bias.value_or(at::Tensor());
     const Statistics all = statistics_of_all(input, *context, what);
     const at::Tensor inverse = (all.variance + options.eps).rsqrt();
-    move_running(running_mean, all.mean, options.momentum);
-    move_running(running_var, all.variance * (all.count / std::max(all.count - 1, 1.0)), options.momentum);
+    if (all.count > 0) {
+      move_running(running_mean, all.mean, options.momentum);
+      move_running(running_var, all.variance * (all.count / std::max(all.count - 1, 1.0)), options.momentum);
+    }
     saved->save_for_backward({input, weight, all.mean, inverse});
     saved->saved_data["count"] = all.count;
     saved->saved_data["what"] = what;
@@ -110,7 +113,7 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
     if (!context) fail(ErrorKind::kFailedPrecondition, what, " is asked for outside the step that made it");
     at::Tensor sum = at::zeros_like(own);
     for (const at::Tensor& replica : context->gather_towers(what, own)) sum.add_(replica);
-    return sum.div_(saved.saved_data["count"].toDouble());
+    return sum.div_(std::max(saved.saved_data["count"].toDouble(), 1.0));
   }
 };
 

@@ -19,7 +19,8 @@ struct SyncBatchNormOptions {
 // undefined. Mean and variance are those of all rows; running ones are moved in place, by the same amount in every
 // replica (the variance by its unbiased estimate). Differentiable once: the gradient counts that rows of one replica
 // move the statistics of all. A strict meeting of all replicas, forwards and backwards, named `what` in errors:
-// kFailedPrecondition when they differ. kUnimplemented for a tensor on a GPU.
+// kFailedPrecondition when they differ. Where none has a row, the running statistics stay. kUnimplemented for a tensor
+// on a GPU.
 //
 // Statistics are combined from each replica's count, mean and sum of squared deviations (Chan, Golub, LeVeque 1983).
 at::Tensor sync_batch_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,

@@ -37,11 +37,19 @@ Tensors combine_each(const Lists& all, StepContext& context, const std::string& 
   return combined;
 }
 
+bool alike(const Tensors& values) {
+  return std::all_of(values.begin(), values.end(), [&](const at::Tensor& value) {
+    return value.defined() && value.scalar_type() == values[0].scalar_type() && value.sizes() == values[0].sizes();
+  });
+}
+
 // The same answer in every replica, which all see the same.
 bool goes_by_nccl(const Lists& all, const CommunicationOptions& options, const std::string& what) {
   if (options.implementation == CommunicationImplementation::kSharedMemory || all[0].empty()) return false;
   for (size_t i = 0; i < all[0].size(); ++i) {
-    const char* why = why_not_nccl(at_place(all, i));
+    const Tensors values = at_place(all, i);
+    if (!alike(values)) return false;  // whoever reads them in shared memory says what differs
+    const char* why = why_not_nccl(values);
     if (!why) continue;
     if (options.implementation == CommunicationImplementation::kAuto) return false;
     fail(ErrorKind::kUnimplemented, what, " was to go by NCCL, which cannot add up the replicas' tensors: ", why);
@@ -74,10 +82,11 @@ Tensors detached(const Tensors& values) {
 
 // What a backward pass has to know of its forward one.
 struct Call {
-  Call(torch::autograd::AutogradContext& saved, const StepContext& context, const std::string& what,
+  Call(torch::autograd::AutogradContext& saved, StepContext& context, const std::string& what,
        const CommunicationOptions& options) {
     saved.saved_data["step"] = static_cast<int64_t>(context.id());
-    saved.saved_data["what"] = what;
+    // With a number: backward passes may come in another order than forward ones.
+    saved.saved_data["what"] = concat(what, " (collective ", context.next_collective(), " of the step)");
     saved.saved_data["timeout"] = options.timeout_seconds.value_or(0);
   }
   explicit Call(torch::autograd::AutogradContext& saved) {

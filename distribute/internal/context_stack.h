@@ -14,6 +14,7 @@ struct ThreadContext {
   Strategy* strategy = nullptr;       // null: the default one
   ReplicaContext* replica = nullptr;  // null: cross-replica, or the default replica outside everything
   bool scoped = false;                // inside a scope or run, which experimental_set_strategy may not end
+  bool merging = false;               // in a merge function, which speaks for replicas that wait
 };
 
 ThreadContext& thread_context();

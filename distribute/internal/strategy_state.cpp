@@ -8,6 +8,8 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "distribute/internal/context_stack.h"
+#include "distribute/internal/initial_value.h"
+#include "distribute/internal/variable_of_step.h"
 #include "distribute/random_scope.h"
 #include "distribute/rendezvous.h"
 #include "distribute/replica_context.h"
@@ -71,48 +73,25 @@ StepFinisher& StrategyState::finisher(MakeStepFinisher make) {
   return *known;
 }
 
-namespace {
-
-// Whether optimizers could move what initial() makes.
-bool is_movable(const VariableStore& store, const std::string& name, const std::function<at::Tensor()>& initial) {
-  if (const Variable* known = store.find(name)) return known->kind() == VariableKind::kParameter;
-  const RandomScope unused(0);
-  return !at::isIntegralType(initial().scalar_type(), true);
-}
-
-void check_options(const Strategy& strategy, const std::string& name, const VariableOptions& options,
-                   const at::Tensor& value) {
-  require(options.synchronization != VariableSynchronization::kNone || strategy.copies_of_variables() == 1,
-          "variable '", name, "': synchronization NONE is not for variables with copies; ON_WRITE and ON_READ are");
-  require(options.aggregation != VariableAggregation::kMean || !at::isIntegralType(value.scalar_type(), true),
-          "variable '", name, "' holds ", value.scalar_type(), ", of which there is no mean; aggregate by SUM");
-  require(!options.trainable.value_or(false) || !at::isIntegralType(value.scalar_type(), true), "variable '", name,
-          "' holds ", value.scalar_type(), ", which no optimizer can move: it cannot be trainable");
-}
-
-}  // namespace
-
 std::shared_ptr<VariableState> StrategyState::variable(Strategy& strategy, const std::string& name,
                                                        const std::function<at::Tensor()>& initial,
                                                        const VariableOptions& options) {
-  const bool on_read = options.synchronization == VariableSynchronization::kOnRead;
-  const bool trainable = options.trainable.value_or(!on_read && is_movable(store_, name, initial));
+  const bool trainable = is_trainable(store_, name, initial, options);
+  const int copies = options.synchronization == VariableSynchronization::kOnRead ? strategy.copies_of_variables() : 1;
+  const auto make = [&] {
+    at::Tensor value = initial();
+    check_options(name, options, value, strategy.copies_of_variables());
+    return value;
+  };
   // A leaf on this replica at once: what optimizers find must not depend on whether the value was read.
   const StepContext* step = thread_context().replica ? StepContext::current() : nullptr;
   Replica& replica = step ? step->replica() : replicas().replica(0);
-  const bool own_copies = on_read && strategy.copies_of_variables() > 1;
-  const auto make = [&] {
-    at::Tensor value = initial();
-    check_options(strategy, name, options, value);
-    return value;
-  };
-  if (!own_copies) replica.variable(name, make, trainable);
+  if (copies == 1) replica.variable(name, make, trainable);
   const VariableKind kind = trainable ? VariableKind::kParameter : VariableKind::kState;
-  Variable& master = store_.get_or_create(name, kind, make);
+  Variable& master = store_.get_or_create(name, kind, [&] { return make_initial(store_.seed(), name, make); });
   const std::lock_guard lock(mutex_);
   const auto found = variables_.find(name);
   if (found == variables_.end()) {
-    const int copies = own_copies ? strategy.copies_of_variables() : 1;
     auto made = std::make_shared<VariableState>(strategy, master, options, copies);
     return variables_.emplace(name, std::move(made)).first->second;
   }

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+
 #include "core/error.h"
 #include "distribute/internal/context_stack.h"
 #include "distribute/internal/reduce_values.h"
@@ -29,7 +31,7 @@ const char* call_of(char operation) {
 }  // namespace
 
 VariableState::VariableState(Strategy& strategy, Variable& master, const VariableOptions& options, int copies)
-    : strategy_(strategy), master_(&master), options_(options) {
+    : strategy_(strategy), store_(&strategy.store()), master_(&master), options_(options) {
   if (copies < 2) return;
   for (int i = 0; i < copies; ++i) {
     // The first value is every copy's; a restored one is that of all together.
@@ -37,32 +39,49 @@ VariableState::VariableState(Strategy& strategy, Variable& master, const Variabl
     copies_.back().copy_(master.value());
   }
   master_version_ = master.version();
-  if (!strategy.store().was_restored(master.name())) return;
-  --master_version_;
-  take_restored();
+  if (strategy.store().was_restored(master.name())) {
+    --master_version_;
+    take_restored();
+  } else {
+    end_run();
+  }
 }
 
 VariableState::VariableState(Strategy& strategy, std::unique_ptr<Variable> own, const VariableOptions& options)
     : strategy_(strategy), own_(std::move(own)), master_(own_.get()), options_(options) {}
 
-ReplicaContext* VariableState::current_replica() const {
-  ReplicaContext* replica = thread_context().replica;
-  if (!replica || own_) return nullptr;  // an ordinary variable has no replicas
-  if (&replica->strategy() == &strategy_) return replica;
+VariableState::VariableState(Strategy& none, Variable& master, const VariableOptions& options,
+                             const VariableStore& store)
+    : strategy_(none), store_(&store), master_(&master), options_(options) {}
+
+StepContext* VariableState::current_step() const {
+  if (own_) return nullptr;  // an ordinary variable has no replicas
+  StepContext* step = StepContext::current();
+  const ReplicaContext* replica = thread_context().replica;
+  if (!step || (!replica && in_cross_replica_context())) return nullptr;
+  if (&step->store() == store_) return step;
+  if (!replica) return nullptr;
   fail(ErrorKind::kFailedPrecondition, "variable '", name(), "' of ", strategy_.name(), " was used in a replica of ",
        replica->strategy().name());
 }
 
 at::Tensor VariableState::value() {
-  ReplicaContext* replica = current_replica();
-  if (!replica) {
+  StepContext* step = current_step();
+  if (!step) {
     if (!has_copies()) return master_->value();
     if (!strategy_.is_running()) take_restored();
     return aggregated("value", copies_);
   }
-  if (has_copies()) return copies_[static_cast<size_t>(replica->replica_id())];
-  return StepContext::current()->replica().variable(
+  if (has_copies()) return copies_[static_cast<size_t>(step->tower_index())];
+  if (!is_leaf()) return master_->value().to(step->device());
+  return step->replica().variable(
       name(), [this] { return master_->value(); }, trainable());
+}
+
+// Without a strategy, what is read as it is on each replica is no leaf of the model: it may be written while it is
+// read.
+bool VariableState::is_leaf() const {
+  return trainable() || strategy_.has_variables() || options_.synchronization != VariableSynchronization::kOnRead;
 }
 
 at::Tensor VariableState::checked(const at::Tensor& value, const char* call) const {
@@ -78,34 +97,47 @@ void VariableState::change(char operation, const at::Tensor& value) {
   const at::NoGradGuard no_grad;
   const char* call = call_of(operation);
   const at::Tensor given = checked(value, call);
-  ReplicaContext* replica = current_replica();
-  if (!replica) return change_everywhere(operation, given);
-  if (has_copies()) return apply(operation, copies_[static_cast<size_t>(replica->replica_id())], given);
-  change_together(*replica, call, {given}, [&](at::Tensor& mine, const Lists& all) {
+  StepContext* step = current_step();
+  if (!step) return change_everywhere(operation, given);
+  if (step->is_trial()) return;
+  if (has_copies()) return apply(operation, copies_[static_cast<size_t>(step->tower_index())], given);
+  change_together(*step, call, {given}, [&](at::Tensor& mine, const Lists& all) {
     std::vector<at::Tensor> values;
     for (const auto& list : all) values.push_back(list[0]);
-    apply(operation, mine, replica->num_replicas_in_sync() == 1 ? values[0] : aggregated(call, values));
+    apply(operation, mine, step->tower_count() == 1 ? values[0] : aggregated(call, values));
   });
 }
 
-void VariableState::change_by_number(char operation, double number) {
-  const bool in_replicas = current_replica() && !has_copies() && strategy_.num_replicas_in_sync() > 1;
+void VariableState::check_number_for_all(char operation, double number) const {
+  const StepContext* step = current_step();
+  const bool in_replicas = step && !has_copies() && step->tower_count() > 1;
   require(!in_replicas || options_.aggregation != VariableAggregation::kSum, call_of(operation), ": variable '", name(),
           "' adds up what replicas give, and was given one number, ", number,
           ", for all: it could be meant once or for each replica. Give a tensor, which counts for each");
+}
+
+void VariableState::change_by_number(char operation, int64_t number) {
+  check_number_for_all(operation, static_cast<double>(number));
+  change(operation, at::full(master_->value().sizes(), number, master_->value().options().device(at::kCPU)));
+}
+
+void VariableState::change_by_number(char operation, double number) {
+  const at::ScalarType dtype = master_->value().scalar_type();
+  require(!at::isIntegralType(dtype, true) || number == std::floor(number), call_of(operation), ": variable '", name(),
+          "' holds ", dtype, " and was given ", number, ", of which a part would be lost");
+  check_number_for_all(operation, number);
   change(operation, at::full(master_->value().sizes(), number, master_->value().options().device(at::kCPU)));
 }
 
 void VariableState::change_together(
-    ReplicaContext& replica, const char* call, std::vector<at::Tensor> given,
+    StepContext& step, const char* call, std::vector<at::Tensor> given,
     const std::function<void(at::Tensor&, const std::vector<std::vector<at::Tensor>>&)>& combine) {
-  StepContext& step = *StepContext::current();
   const auto write = [&](const Lists& all) {
     at::Tensor mine = master_->value();
     combine(mine, all);
     master_->bump_version();
   };
-  if (replica.num_replicas_in_sync() == 1) {
+  if (step.tower_count() == 1) {
     write({given});
   } else {
     require(options_.aggregation != VariableAggregation::kNone, call, ": variable '", name(),
@@ -113,7 +145,7 @@ void VariableState::change_together(
             "outside the run");
     const std::string what = concat(call, " of variable '", name(), "'");
     const Lists all = step.gather_lists(what, std::move(given), strategy_.options_of({}).timeout_seconds);
-    if (replica.replica_id() == 0) write(all);
+    if (step.tower_index() == 0) write(all);
     step.gather_lists("the end of " + what, {}, std::nullopt);
   }
   // No meeting after it: the next write is one, to which nobody comes before it has read this one.
@@ -122,8 +154,7 @@ void VariableState::change_together(
 
 void VariableState::check_idle(const char* call) const {
   if (own_ || !strategy_.is_running()) return;
-  // A merge function speaks for all replicas, which wait.
-  if (in_cross_replica_context()) return;
+  if (thread_context().merging) return;
   fail(ErrorKind::kFailedPrecondition, call, ": variable '", name(),
        "' was assigned outside the replicas while they run");
 }
@@ -133,8 +164,7 @@ void VariableState::change_everywhere(char operation, const at::Tensor& value) {
   if (!has_copies()) {
     at::Tensor mine = master_->value();
     apply(operation, mine, value);
-    master_->bump_version();
-    return;
+    return note_written();
   }
   take_restored();
   const VariableAggregation aggregation = options_.aggregation;
@@ -143,9 +173,24 @@ void VariableState::change_everywhere(char operation, const at::Tensor& value) {
   const bool sum = aggregation == VariableAggregation::kSum;
   require(!sum || operation == '=', call_of(operation), ": variable '", name(),
           "' is the sum of what replicas hold; add to it in a replica, or assign its value");
-  const at::Tensor share = sum ? value / static_cast<double>(copies_.size()) : value;
-  for (at::Tensor& copy : copies_) apply(operation, copy, share.to(copy.options()));
+  for (size_t i = 0; i < copies_.size(); ++i) apply(operation, copies_[i], sum ? share_of(value, i) : value);
   end_run();
+}
+
+void VariableState::note_written() {
+  master_->bump_version();
+  if (!thread_context().merging) return;
+  StepContext* step = StepContext::current();
+  if (step && &step->store() == store_) step->replica().take_written(*master_);
+  if (strategy_.has_variables()) strategy_.note_written_in_merge(*master_);  // for the other replicas
+}
+
+// Shares of integers differ by one at most, and come to the total exactly.
+at::Tensor VariableState::share_of(const at::Tensor& total, size_t i) const {
+  const auto copies = static_cast<int64_t>(copies_.size());
+  if (!at::isIntegralType(total.scalar_type(), false)) return total / static_cast<double>(copies);
+  const at::Tensor share = at::div(total, copies, "floor");
+  return share + (total - share * copies).gt(static_cast<int64_t>(i));
 }
 
 void VariableState::scatter_add(const at::Tensor& indices, const at::Tensor& rows) {
@@ -158,15 +203,16 @@ void VariableState::scatter_add(const at::Tensor& indices, const at::Tensor& row
           " indices of shape ", indices.sizes(), " and rows of shape ", rows.sizes());
   require(indices.numel() == 0 || (indices.min().item<int64_t>() >= 0 && indices.max().item<int64_t>() < like.size(0)),
           "scatter_add: variable '", name(), "' has ", like.size(0), " rows; an index is out of range");
-  ReplicaContext* replica = current_replica();
+  StepContext* step = current_step();
+  if (step && step->is_trial()) return;
   const at::Tensor given = rows.detach().to(like.scalar_type());
   const at::Tensor places = indices.to(at::kLong);
   const auto add_to = [](at::Tensor& value, const at::Tensor& at_rows, const at::Tensor& what) {
     value.index_add_(0, at_rows.to(value.device()), what.to(value.device()));
   };
-  if (replica && has_copies()) return add_to(copies_[static_cast<size_t>(replica->replica_id())], places, given);
-  if (replica) {
-    return change_together(*replica, "scatter_add", {places, given}, [&](at::Tensor& mine, const Lists& all) {
+  if (step && has_copies()) return add_to(copies_[static_cast<size_t>(step->tower_index())], places, given);
+  if (step) {
+    return change_together(*step, "scatter_add", {places, given}, [&](at::Tensor& mine, const Lists& all) {
       const bool first_only = options_.aggregation == VariableAggregation::kOnlyFirstReplica;
       const double parts = options_.aggregation == VariableAggregation::kMean ? static_cast<double>(all.size()) : 1.0;
       for (size_t i = 0; i < (first_only ? 1 : all.size()); ++i) {
@@ -196,9 +242,9 @@ at::Tensor VariableState::aggregated(const char* call, const std::vector<at::Ten
 }
 
 void VariableState::update_copies(const std::function<void(at::Tensor& copy, size_t replica)>& change) {
-  if (const ReplicaContext* replica = current_replica()) {
+  if (const StepContext* step = current_step()) {
     fail(ErrorKind::kFailedPrecondition, "update of variable '", name(), "' was called by replica ",
-         replica->replica_id(), " inside a run; use merge_call, or assign it");
+         step->tower_index(), " inside a run; use merge_call, or assign it");
   }
   check_idle("update");
   const at::NoGradGuard no_grad;
@@ -206,8 +252,7 @@ void VariableState::update_copies(const std::function<void(at::Tensor& copy, siz
   if (!has_copies()) {
     at::Tensor mine = master_->value();
     change(mine, 0);
-    master_->bump_version();
-    return;
+    return note_written();
   }
   for (size_t i = 0; i < copies_.size(); ++i) change(copies_[i], i);
   end_run();
@@ -224,8 +269,7 @@ void VariableState::take_restored() {
   if (!has_copies() || master_version_ == master_->version()) return;
   const at::NoGradGuard no_grad;
   const bool sum = options_.aggregation == VariableAggregation::kSum;
-  for (at::Tensor& copy : copies_)
-    copy.copy_(sum ? master_->value() / static_cast<double>(copies_.size()) : master_->value());
+  for (size_t i = 0; i < copies_.size(); ++i) copies_[i].copy_(sum ? share_of(master_->value(), i) : master_->value());
   master_version_ = master_->version();
 }
 

@@ -13,8 +13,9 @@
 
 namespace belfry {
 
-class ReplicaContext;
+class StepContext;
 class Strategy;
+class VariableStore;
 
 namespace internal {
 
@@ -27,6 +28,8 @@ class VariableState {
   VariableState(Strategy& strategy, Variable& master, const VariableOptions& options, int copies);
   // In no store.
   VariableState(Strategy& strategy, std::unique_ptr<Variable> own, const VariableOptions& options);
+  // Of a model_fn that no strategy runs: on one device, or in towers, which share one copy.
+  VariableState(Strategy& none, Variable& master, const VariableOptions& options, const VariableStore& store);
 
   const std::string& name() const { return master_->name(); }
   const VariableOptions& options() const { return options_; }
@@ -37,6 +40,7 @@ class VariableState {
   at::Tensor value();
   // `operation` is '=', '+' or '-'.
   void change(char operation, const at::Tensor& value);
+  void change_by_number(char operation, int64_t number);
   void change_by_number(char operation, double number);
   void scatter_add(const at::Tensor& indices, const at::Tensor& rows);
   // change(copy, replica) of each copy, outside of replicas.
@@ -50,9 +54,12 @@ class VariableState {
 
  private:
   bool has_copies() const { return !copies_.empty(); }
-  ReplicaContext* current_replica() const;
+  bool is_leaf() const;
+  // The step of the replica or tower that this thread is; null outside of them.
+  StepContext* current_step() const;
+  void check_number_for_all(char operation, double number) const;
   // In all replicas: what they gave, combined by the aggregation as combine(value, given...) on replica 0.
-  void change_together(ReplicaContext& replica, const char* call, std::vector<at::Tensor> given,
+  void change_together(StepContext& step, const char* call, std::vector<at::Tensor> given,
                        const std::function<void(at::Tensor&, const std::vector<std::vector<at::Tensor>>&)>& combine);
   void change_everywhere(char operation, const at::Tensor& value);
   at::Tensor checked(const at::Tensor& value, const char* call) const;
@@ -60,8 +67,13 @@ class VariableState {
   at::Tensor aggregated(const char* call, const std::vector<at::Tensor>& values) const;
   void take_restored();
   void check_idle(const char* call) const;
+  // The one copy has been written from outside of the replicas.
+  void note_written();
+  // What copy `i` holds of a total.
+  at::Tensor share_of(const at::Tensor& total, size_t i) const;
 
   Strategy& strategy_;
+  const VariableStore* store_ = nullptr;
   std::unique_ptr<Variable> own_;
   Variable* master_;
   VariableOptions options_;

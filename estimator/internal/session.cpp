@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/hash64.h"
 #include "core/log.h"
+#include "distribute/internal/context_stack.h"
 #include "distribute/random_scope.h"
 #include "estimator/internal/checkpoint_names.h"
 #include "optimizers/merge_updates.h"
@@ -142,6 +143,7 @@ void Session::check_restored(ModeKeys mode, bool exporting) {
 }
 
 EstimatorSpec Session::call_model_fn(ModelContext& context, const std::vector<Batch>& batches, ModeKeys mode) {
+  const ContextScope own_context({});  // whatever scope the caller is in: the model runs under the config's strategy
   const StepScope scope(context);
   const RandomScope random(context.random_seed());
   const at::AutoGradMode grad(mode == ModeKeys::kTrain);

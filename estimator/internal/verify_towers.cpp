@@ -131,6 +131,7 @@ std::optional<LoneStep> run_alone(const ModelFn& model_fn, const Features& featu
   options.batch_number = ctx.batch_number();
   options.tower_optimizer_wanted = tower_optimizer_wanted;
   options.record_losses = true;
+  options.trial = true;
   ModelContext alone(ctx.replicas(), 0, ModeKeys::kTrain, ctx.config(), options);
   LoneStep step;
   const StepScope scope(alone);

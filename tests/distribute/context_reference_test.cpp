@@ -151,7 +151,7 @@ TEST_CASE("strategies have TensorFlow's devices and replicas", "[strategy][refer
   check_error(expected.at("duplicate_devices"), [] { MirroredStrategy({.devices = {"cpu:0", "cpu:0"}}); });
 }
 
-TEST_CASE("a run hands out and returns what TensorFlow's does", "[strategy][reference][S2][S25][S40][S43][S44]") {
+TEST_CASE("a run hands out and returns what TensorFlow's does", "[strategy][reference][S2][S25][S40][S43][S44][C6]") {
   const Json expected = testing::reference("distribute").at("run");
   for (const auto& [name, reference] : expected.items()) {
     if (name == "one_device") continue;

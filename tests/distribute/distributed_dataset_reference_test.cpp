@@ -58,7 +58,7 @@ Dataset times_two(const Dataset& dataset) {
   return dataset.map([](Batch batch) { return Batch{batch.features.tensor() * 2, {}}; });
 }
 
-TEST_CASE("batches of odd pipelines are cut as TensorFlow cuts them", "[strategy][reference][S8][S10][S15]") {
+TEST_CASE("batches of odd pipelines are cut as TensorFlow cuts them", "[strategy][reference][S8][S10][S15][S12][S9]") {
   const Json all = testing::reference("distribute");
   const auto two = strategy_named("mirrored_2");
   const auto three = strategy_named("mirrored_3");

@@ -49,7 +49,7 @@ TEST_CASE("a run takes the pieces, and an empty one adds nothing to a sum", "[st
   CHECK(total == 45);
 }
 
-TEST_CASE("a step cannot be taken inside a run", "[strategy]") {
+TEST_CASE("a step cannot be taken inside a run", "[strategy][X9][S31]") {
   const auto strategy = strategy_named("mirrored_2");
   auto iterator = strategy->experimental_distribute_dataset(range(4).batch(2)).iterate();
   strategy->run([&] {
@@ -173,5 +173,81 @@ TEST_CASE("a distributed data set says what a replica's piece looks like", "[str
   CHECK(rows_of_piece(4, false) == belfry::kUnknownSize);
   const auto own = strategy->distribute_datasets_from_function(
       [](const InputContext&) { return range(12).batch(4, {.drop_remainder = true}); });
-  CHECK(own.element_spec()->features[0].second.shape == std::vector<int64_t>{4});
+  CHECK(own.element_spec()->features[0].second.shape == std::vector<int64_t>{belfry::kUnknownSize});
+}
+
+TEST_CASE("under OFF a place in the input divides its batches as the whole reading does", "[strategy][S10][S12]") {
+  const auto strategy = strategy_named("mirrored_3");
+  belfry::DatasetOptions options;
+  options.distribute.auto_shard_policy = belfry::AutoShardPolicy::kOff;
+  const auto sizes = [](const PerReplica<Batch>& step) {
+    std::vector<int64_t> all;
+    for (const Batch& batch : step) all.push_back(rows(batch));
+    return all;
+  };
+  const auto distributed = strategy->experimental_distribute_dataset(range(7).batch(4).with_options(options));
+  auto iterator = distributed.iterate();
+  CHECK(sizes(*iterator.next()) == std::vector<int64_t>{2, 1, 1});
+  const std::string position = iterator.position();
+  const std::vector<int64_t> last = sizes(*iterator.next());
+  auto resumed = distributed.iterate();
+  resumed.restore(position);
+  CHECK(sizes(*resumed.next()) == last);
+}
+
+TEST_CASE("all replicas share one input pipeline", "[strategy][S16]") {
+  const auto strategy = strategy_named("mirrored_2");
+  std::atomic<int> calls = 0;
+  const Dataset counted = range(8).batch(4).map([&](Batch batch) {
+    ++calls;
+    return batch;
+  });
+  for (const auto& step : strategy->experimental_distribute_dataset(counted)) CHECK(step.size() == 2);
+  CHECK(calls == 2);
+}
+
+TEST_CASE("the defaults of input options are TensorFlow's", "[strategy][S18]") {
+  const belfry::InputOptions options;
+  CHECK(options.experimental_fetch_to_device);
+  CHECK(options.experimental_replication_mode == belfry::InputReplicationMode::kPerWorker);
+  CHECK_FALSE(options.experimental_place_dataset_on_device);
+  CHECK(options.experimental_per_replica_buffer_size == 1);
+  const auto strategy = strategy_named("mirrored_2");
+  CHECK_FAILS(strategy->distribute_datasets_from_function(
+                  [](const InputContext&) { return range(4).batch(2); },
+                  {.experimental_replication_mode = belfry::InputReplicationMode::kPerReplica}),
+              ErrorKind::kUnimplemented, "kPerReplica");
+}
+
+TEST_CASE("a function's last step is filled up under every strategy", "[strategy][S7]") {
+  for (const char* name : {"central_2", "mirrored_2"}) {
+    const auto strategy = strategy_named(name);
+    auto iterator =
+        strategy->experimental_distribute_datasets_from_function([](const InputContext&) { return range(3).batch(1); })
+            .iterate();
+    iterator.next();
+    const auto last = iterator.next();
+    CHECK(rows((*last)[0]) == 1);
+    CHECK(rows((*last)[1]) == 0);
+    CHECK_FALSE(iterator.next());
+  }
+}
+
+TEST_CASE("scalars are refused in the first step of a function's data set", "[strategy]") {
+  const auto strategy = strategy_named("mirrored_2");
+  auto iterator = strategy->distribute_datasets_from_function([](const InputContext&) { return range(4); }).iterate();
+  CHECK_FAILS(iterator.next(), ErrorKind::kInvalidArgument, "batch");
+}
+
+TEST_CASE("rows that are numbered come back in order", "[strategy][S53]") {
+  const auto strategy = strategy_named("mirrored_3");
+  const at::Tensor x = at::arange(10, at::kFloat);
+  const Dataset numbered = Dataset::from_tensors({{"id", at::arange(10)}, {"x", x}}).shuffle({.seed = 3}).batch(4);
+  std::vector<at::Tensor> ids, outputs;
+  for (const auto& step : strategy->experimental_distribute_dataset(numbered)) {
+    ids.push_back(strategy->gather(step.map([](const Batch& batch) { return batch.features["id"]; }), 0));
+    outputs.push_back(
+        strategy->gather(strategy->run([](const Batch& batch) { return 2 * batch.features["x"]; }, step), 0));
+  }
+  CHECK(at::cat(outputs).index_select(0, at::cat(ids).argsort()).equal(2 * x));
 }

@@ -122,7 +122,7 @@ TEST_CASE("variables are assigned and read as TensorFlow's", "[strategy][referen
   }
 }
 
-TEST_CASE("rows that replicas add are aggregated as TensorFlow's", "[strategy][reference]") {
+TEST_CASE("rows that replicas add are aggregated as TensorFlow's", "[strategy][reference][S28]") {
   const Json all = testing::reference("distribute");
   for (const auto& [name, reference] : all.at("variables").at("extra").items()) {
     if (!name.starts_with("scatter_add_")) continue;
@@ -145,7 +145,7 @@ TEST_CASE("rows that replicas add are aggregated as TensorFlow's", "[strategy][r
   }
 }
 
-TEST_CASE("odd variables are as TensorFlow's", "[strategy][reference]") {
+TEST_CASE("odd variables are as TensorFlow's", "[strategy][reference][S28]") {
   const Json all = testing::reference("distribute");
   const Json& extra = all.at("variables").at("extra");
   const auto strategy = strategy_named("mirrored_2");
@@ -167,7 +167,7 @@ TEST_CASE("odd variables are as TensorFlow's", "[strategy][reference]") {
   CHECK(Json(names) == extra.at("component_names"));
 }
 
-TEST_CASE("a variable made inside a run is one variable for all replicas", "[strategy][reference]") {
+TEST_CASE("a variable made inside a run is one variable for all replicas", "[strategy][reference][S28]") {
   const Json all = testing::reference("distribute");
   const Json& expected = all.at("variables").at("extra").at("variable_created_in_run").at("result");
   const auto strategy = strategy_named("mirrored_2");

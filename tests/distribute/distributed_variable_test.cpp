@@ -13,6 +13,7 @@ using belfry::ErrorKind;
 using belfry::get_variable;
 using belfry::VariableAggregation;
 using belfry::VariableKind;
+using belfry::VariableOptions;
 using belfry::VariableSynchronization;
 using belfry::testing::replica_id;
 using belfry::testing::strategy_named;
@@ -52,7 +53,7 @@ TEST_CASE("a variable made outside a scope is an ordinary one", "[strategy][S49]
   CHECK(strategy->run([&] { return w.value(); })[1].is_same(w.value()));
 }
 
-TEST_CASE("a replica's write is seen by all replicas at once", "[strategy]") {
+TEST_CASE("a replica's write is seen by all replicas at once", "[strategy][S28][S32]") {
   for (const char* name : {"mirrored_3", "central_2", "one_device"}) {
     const auto strategy = strategy_named(name);
     const auto scope = strategy->scope();
@@ -114,7 +115,7 @@ TEST_CASE("what does not fit a variable is refused by name, and leaves it", "[st
   CHECK(n.value().equal(at::zeros({2}, at::kLong)));
 }
 
-TEST_CASE("the copies of a metric's state add up, in a checkpoint too", "[strategy]") {
+TEST_CASE("the copies of a metric's state add up, in a checkpoint too", "[strategy][S28][S32]") {
   const auto strategy = strategy_named("mirrored_3");
   const auto scope = strategy->scope();
   const DistributedVariable total = get_variable("total", at::zeros({}, at::kDouble), kSumOnRead);
@@ -134,7 +135,7 @@ TEST_CASE("the copies of a metric's state add up, in a checkpoint too", "[strate
   CHECK(total.value().item<double>() == 18);
 }
 
-TEST_CASE("a total survives a change of the number of replicas", "[strategy]") {
+TEST_CASE("a total survives a change of the number of replicas", "[strategy][S28][S32]") {
   belfry::TensorDict saved{{"total", at::full({}, 12.0, at::kDouble)}, {"global_step", at::zeros({}, at::kLong)}};
   const auto strategy = strategy_named("mirrored_2");
   strategy->store().restore(saved, "a checkpoint");
@@ -169,4 +170,81 @@ TEST_CASE("a variable of one strategy is refused in a replica of another", "[str
   }();
   const auto use = [&] { other->run([&] { return w.value(); }); };
   CHECK_FAILS((use(), 0), ErrorKind::kFailedPrecondition, "'w' of MirroredStrategy");
+}
+
+TEST_CASE("a total of integers is divided among the copies without a rest", "[strategy][S28]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const VariableOptions total{.synchronization = VariableSynchronization::kOnRead,
+                              .aggregation = VariableAggregation::kSum};
+  DistributedVariable count = strategy->run([&] { return get_variable("count", at::zeros({}, at::kLong), total); })[0];
+  const int64_t large = (int64_t{1} << 40) + 1;
+  for (const int64_t number : {int64_t{5}, int64_t{-5}, large}) {
+    count.assign(at::full({}, number, at::kLong));
+    CHECK(count.value().item<int64_t>() == number);
+    count.assign(number);
+    CHECK(count.value().item<int64_t>() == number);
+  }
+  const auto other = strategy_named("mirrored_3");
+  other->store().restore(strategy->store().snapshot(), "memory");
+  CHECK(other->run([&] { return get_variable("count", at::zeros({}, at::kLong), total); })[0].value().item<int64_t>() ==
+        large);
+}
+
+TEST_CASE("what is read as a sum begins in checkpoints as it reads", "[strategy][S28]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const auto scope = strategy->scope();
+  const DistributedVariable sum =
+      get_variable("sum", at::full({}, 3.0),
+                   {.synchronization = VariableSynchronization::kOnRead, .aggregation = VariableAggregation::kSum});
+  CHECK(sum.value().item<double>() == 6);  // each copy begins with 3
+  CHECK(strategy->store().snapshot()["sum"].item<double>() == 6);
+}
+
+TEST_CASE("what a merge function writes is seen by every replica", "[strategy][X10][S28]") {
+  for (const char* name : {"mirrored_3", "central_2", "one_device"}) {
+    const auto strategy = strategy_named(name);
+    DistributedVariable w = strategy->run([] { return get_variable("w", at::ones({2})); })[0];
+    const auto seen = strategy->run([&] {
+      const at::Tensor before = w.value().sum();
+      belfry::get_replica_context()->merge_call([&](belfry::Strategy&) { w.assign(at::full({2}, 5.0)); });
+      return std::pair(before.detach(), w.value().detach().clone());
+    });
+    for (const auto& [before, after] : seen) {
+      CHECK(before.item<double>() == 2);
+      CHECK(after.equal(at::full({2}, 5.0)));
+    }
+    // A graph from before the write would give the gradient of the new value.
+    CHECK_THROWS(strategy->run([&] {
+      const at::Tensor loss = w.value().square().sum();
+      belfry::get_replica_context()->merge_call([&](belfry::Strategy&) { w.assign(at::full({2}, 7.0)); });
+      loss.backward();
+    }));
+  }
+}
+
+TEST_CASE("a fraction is not assigned to a variable of integers", "[strategy]") {
+  const auto strategy = strategy_named("one_device");
+  const auto scope = strategy->scope();
+  DistributedVariable count = get_variable("count", at::zeros({}, at::kLong));
+  CHECK_FAILS(count.assign(1.5), ErrorKind::kInvalidArgument, "was given 1.5, of which a part would be lost");
+  count.assign(2.0);
+  count.assign_add((int64_t{1} << 53) + 1);
+  CHECK(count.value().item<int64_t>() == (int64_t{1} << 53) + 3);
+}
+
+TEST_CASE("random initial values depend on seed and name alone, for copies too", "[strategy][S28]") {
+  const auto values = [](uint64_t seed, bool in_run) {
+    at::manual_seed(static_cast<uint64_t>(rand()));  // NOLINT: whatever the process drew before
+    const auto strategy = strategy_named("mirrored_2", seed);
+    const auto make = [] {
+      return get_variable(
+          "noise", [] { return at::randn({3}); },
+          {.synchronization = VariableSynchronization::kOnRead, .aggregation = VariableAggregation::kMean});
+    };
+    if (in_run) return strategy->run(make)[0].value();
+    const auto scope = strategy->scope();
+    return make().value();
+  };
+  CHECK(values(1, false).equal(values(1, true)));
+  CHECK_FALSE(values(1, false).equal(values(2, false)));
 }

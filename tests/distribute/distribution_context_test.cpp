@@ -70,7 +70,7 @@ TEST_CASE("a scope makes its strategy current on its thread", "[strategy][C10][S
   check_outside();
 }
 
-TEST_CASE("a run puts every replica into its own context", "[strategy][S31][X12][X13][X14]") {
+TEST_CASE("a run puts every replica into its own context", "[strategy][S31][X12][X13][X14][S42]") {
   MirroredStrategy strategy({.devices = {"cpu:0", "cpu:1"}});
   const auto ids = strategy.run([&] {
     const InTurn turn;
@@ -103,7 +103,7 @@ TEST_CASE("what belongs to all replicas is refused inside one", "[strategy][X9]"
   });
 }
 
-TEST_CASE("another strategy is refused in a scope", "[strategy]") {
+TEST_CASE("another strategy is refused in a scope", "[strategy][C10][S26]") {
   MirroredStrategy strategy({.devices = {"cpu:0", "cpu:1"}});
   MirroredStrategy other({.devices = {"cpu:0", "cpu:1", "cpu:2"}});
   const auto scope = strategy.scope();

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <chrono>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <thread>
@@ -273,4 +274,76 @@ TEST_CASE("merge_call and collectives may stand in branches and loops", "[strate
   });
   CHECK(results[0].equal(results[1]));
   CHECK(results[0][0].item<double>() == 3 * (3 + 6 + 9 + 12 + 15 + 18));
+}
+
+TEST_CASE("numbers are reduced as scalars", "[strategy][X3][S45]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const auto ids = strategy->run([] { return get_replica_context()->all_reduce("sum", replica_id()); });
+  CHECK(ids[1].scalar_type() == at::kLong);
+  CHECK(ids[1].item<int>() == 1);
+  const auto mean = strategy->run([] { return get_replica_context()->all_reduce("mean", replica_id() + 0.5); });
+  CHECK(mean[0].item<double>() == 1);
+  STATIC_REQUIRE(belfry::internal::holds_numbers<std::pair<at::Tensor, double>>());
+  STATIC_REQUIRE(belfry::internal::holds_numbers<std::vector<std::optional<int>>>());
+  STATIC_REQUIRE_FALSE(belfry::internal::holds_numbers<std::map<std::string, at::Tensor>>());
+  STATIC_REQUIRE_FALSE(belfry::internal::holds_numbers<belfry::TensorDict>());
+}
+
+TEST_CASE("one merge function on arguments of other types is an error in every replica", "[strategy][X8][X10]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const auto first_size = [](belfry::Strategy&, const auto& values) { return values.size(); };
+  CHECK_FAILS(strategy->run([&] {
+    ReplicaContext& ctx = *get_replica_context();
+    return replica_id() == 0 ? ctx.merge_call(first_size, 1) : ctx.merge_call(first_size, std::string("x"));
+  }),
+              ErrorKind::kFailedPrecondition, "merge_call");
+}
+
+TEST_CASE("a timeout longer than the clock can tell is none", "[strategy][X7]") {
+  const auto strategy = strategy_named("mirrored_2");
+  for (const double seconds : {1e10, std::numeric_limits<double>::infinity()}) {
+    const auto sums = strategy->run([&] {
+      if (replica_id() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      return get_replica_context()->all_reduce("sum", mine(), {.timeout_seconds = seconds});
+    });
+    CHECK(sums[0].equal(sums[1]));
+  }
+}
+
+TEST_CASE("a context made by hand tells its replica, and has no others to meet", "[strategy][X1][X14]") {
+  const auto strategy = strategy_named("mirrored_2");
+  ReplicaContext context(*strategy, 1, nullptr);
+  CHECK(context.replica_id_in_sync_group().item<int>() == 1);
+  CHECK(&context.strategy() == strategy.get());
+  CHECK_FAILS(context.all_reduce("sum", at::ones({1})), ErrorKind::kFailedPrecondition, "no others to meet");
+  CHECK_FAILS(ReplicaContext(*strategy, 2, nullptr), ErrorKind::kInvalidArgument, "is 2; MirroredStrategy has 2");
+  CHECK_FAILS(ReplicaContext(*strategy, -1, nullptr), ErrorKind::kInvalidArgument, "is -1");
+}
+
+TEST_CASE("sparse tensors are not gathered", "[strategy][X15]") {
+  const auto strategy = strategy_named("mirrored_2");
+  CHECK_FAILS(strategy->run([] { get_replica_context()->all_gather(at::eye(2).to_sparse(), 0); }),
+              ErrorKind::kUnimplemented, "sparse");
+  const belfry::PerReplica<at::Tensor> values({at::eye(2).to_sparse(), at::eye(2).to_sparse()});
+  CHECK_FAILS(strategy->gather(values, 0), ErrorKind::kUnimplemented, "sparse");
+}
+
+TEST_CASE("backward passes in another order than the forward ones are an error, not swapped gradients",
+          "[strategy][X5][X8]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const auto gradients = [&](bool same_order) {
+    return strategy->run([&] {
+      const at::Tensor x = at::ones({}).set_requires_grad(true), y = at::ones({}).set_requires_grad(true);
+      const at::Tensor a = get_replica_context()->all_reduce("sum", 2 * x);
+      const at::Tensor b = get_replica_context()->all_reduce("sum", 3 * y);
+      const bool first = same_order || replica_id() == 0;
+      (first ? a : b).backward();
+      (first ? b : a).backward();
+      return std::pair(x.grad(), y.grad());
+    });
+  };
+  const auto right = gradients(true);
+  CHECK(right[1].first.item<double>() == 4);
+  CHECK(right[1].second.item<double>() == 6);
+  CHECK_FAILS(gradients(false), ErrorKind::kFailedPrecondition, "(collective 1 of the step)");
 }

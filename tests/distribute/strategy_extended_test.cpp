@@ -115,4 +115,29 @@ TEST_CASE("the extended methods know the strategy's devices and variables", "[st
   CHECK(mirrored->extended().update_non_slot([](int x) { return x; }, numbers) == 7);
 }
 
+TEST_CASE("update refuses components that do not fit, and nothing is changed", "[strategy][S5]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const StrategyScope scope = strategy->scope();
+  DistributedVariable own = get_variable(
+      "own", both(1), {.synchronization = VariableSynchronization::kOnRead, .aggregation = VariableAggregation::kSum});
+  const auto add = [](at::Tensor& copy, const at::Tensor& value) { copy.add_(value); };
+  for (const size_t size : {1, 3}) {
+    const PerReplica<at::Tensor> values(std::vector<at::Tensor>(size, both(1)));
+    CHECK_FAILS(strategy->extended().update(own, add, values), ErrorKind::kInvalidArgument, "components");
+  }
+  CHECK(own.value().equal(both(2)));
+}
+
+TEST_CASE("what speaks for all is refused in a replica", "[strategy][S5][X9]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const StrategyExtended extended = strategy->extended();
+  const PerReplica<at::Tensor> values = ids(*strategy);
+  CHECK_FAILS(strategy->run([&] { extended.reduce_to("sum", values, "cpu:0"); }), ErrorKind::kFailedPrecondition,
+              "all_reduce");
+  CHECK_FAILS(strategy->run([&] { extended.broadcast_to(both(1), "cpu:0"); }), ErrorKind::kFailedPrecondition,
+              "broadcast_to");
+  CHECK_FAILS(strategy->run([&] { extended.update_non_slot([] {}); }), ErrorKind::kFailedPrecondition,
+              "update_non_slot");
+}
+
 }  // namespace belfry

@@ -10,7 +10,7 @@ using belfry::testing::replica_id;
 using belfry::testing::strategy_named;
 using Catch::Contains;
 
-TEST_CASE("a module is made once on each replica, with variables that all share", "[strategy]") {
+TEST_CASE("a module is made once on each replica, with variables that all share", "[strategy][S28][S32]") {
   for (const char* name : {"mirrored_3", "central_2", "one_device"}) {
     const auto strategy = strategy_named(name, 5);
     const auto weights = strategy->run([] {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <tuple>
 
+#include "distribute/distributed_variable.h"
 #include "distribute/step_context.h"
 #include "tests/distribute/strategies.h"
 #include "tests/support/check_fails.h"
@@ -32,6 +33,11 @@ struct Scores {
   std::vector<at::Tensor> parts;
 };
 auto nest_fields(Scores& scores) { return std::tie(scores.loss, scores.parts); }
+
+template <class D>
+concept Mappable = requires(D data) {
+  data.map([](belfry::Batch batch) { return batch; });
+};
 
 }  // namespace
 
@@ -101,7 +107,7 @@ TEST_CASE("a replica is given its component at any depth, and all else whole", "
   }
 }
 
-TEST_CASE("what all replicas return alike is known to be the same", "[strategy][S44]") {
+TEST_CASE("what all replicas return alike is known to be the same", "[strategy][S44][S45]") {
   MirroredStrategy strategy({.devices = {"cpu:0", "cpu:1"}});
   const at::Tensor captured = at::ones({1});
   CHECK(strategy.run([&] { return captured; }).is_same_on_all());
@@ -116,7 +122,7 @@ TEST_CASE("what all replicas return alike is known to be the same", "[strategy][
             .components() == std::vector<int>{1, 1});
 }
 
-TEST_CASE("a PerReplica of another size is refused", "[strategy]") {
+TEST_CASE("a PerReplica of another size is refused", "[strategy][S40]") {
   MirroredStrategy strategy({.devices = {"cpu:0", "cpu:1"}});
   const PerReplica<at::Tensor> three({at::ones({1}), at::ones({1}), at::ones({1})});
   const PerReplica<at::Tensor> one({at::ones({1})});
@@ -145,7 +151,7 @@ TEST_CASE("replicas run at the same time", "[strategy]") {
   }
 }
 
-TEST_CASE("an exception of a replica comes out of the run, and the next one works", "[strategy]") {
+TEST_CASE("an exception of a replica comes out of the run, and the next one works", "[strategy][S25][X8]") {
   MirroredStrategy strategy({.devices = {"cpu:0", "cpu:1", "cpu:2"}});
   const auto broken = [&] {
     strategy.run([] {
@@ -250,4 +256,83 @@ TEST_CASE("the default strategy runs its function here, and owns nothing", "[str
   CHECK(belfry::get_strategy().run([] { return get_replica_context()->replica_id(); })[0] == 0);
   CHECK_FAILS(&belfry::get_strategy().store(), ErrorKind::kFailedPrecondition, "no variables");
   CHECK(belfry::get_strategy().reduce("sum", at::ones({2}), 0).item<float>() == 2);
+}
+
+TEST_CASE("the old name of run runs", "[strategy][C8]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const auto results = strategy->experimental_run_v2([](int x) { return x + replica_id(); }, 5);
+  CHECK(results.components() == std::vector<int>{5, 6});
+}
+
+TEST_CASE("a sum over replicas and then over rows is that of all rows", "[strategy][C11][S47]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const auto range = belfry::Dataset::from_tensors(at::arange(10));
+  double total = 0;
+  for (const auto& step : strategy->experimental_distribute_dataset(range.batch(4))) {
+    const auto rows = strategy->run([](const belfry::Batch& batch) { return batch.features.tensor(); }, step);
+    total += strategy->reduce("SUM", rows, 0).item<double>();
+  }
+  CHECK(total == 45);
+  // The same without batch() is no data set of a strategy.
+  CHECK_FAILS(strategy->experimental_distribute_dataset(range).iterate().next(), ErrorKind::kInvalidArgument, "batch");
+}
+
+TEST_CASE("ids of replicas keep their type in a sum", "[strategy][S46]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const at::Tensor sum =
+      strategy->reduce("SUM", strategy->run([] { return get_replica_context()->replica_id_in_sync_group(); }));
+  CHECK(sum.scalar_type() == at::kInt);
+  CHECK(sum.item<int>() == 1);
+}
+
+TEST_CASE("one device's variables are on it", "[strategy][S1]") {
+  OneDeviceStrategy strategy("cpu:1");
+  strategy.run([] { belfry::get_variable("w", at::ones({1})); });
+  CHECK(strategy.parameter_device().name == "cpu:1");
+  CHECK(strategy.store().find("w")->value().device().is_cpu());
+}
+
+TEST_CASE("what is bool on each replica can be read", "[strategy]") {
+  const auto strategy = strategy_named("mirrored_2");
+  const auto firsts = strategy->run([] { return replica_id() == 0; });
+  CHECK(firsts[0]);
+  CHECK_FALSE(firsts.at(1));
+  CHECK(strategy->run([](bool first) { return !first; }, firsts)[1]);
+  CHECK_FALSE(firsts.is_same_on_all());
+}
+
+TEST_CASE("structures are the same where their tensors are", "[strategy][S44]") {
+  using Pair = std::pair<at::Tensor, double>;
+  const at::Tensor x = at::ones({2}), y = at::ones({2});
+  CHECK(PerReplica<std::vector<at::Tensor>>({{x, y}, {x, y}}).is_same_on_all());
+  CHECK_FALSE(PerReplica<std::vector<at::Tensor>>({{x, y}, {x, x}}).is_same_on_all());
+  CHECK(PerReplica<Pair>({{x, 1}, {x, 1}}).is_same_on_all());
+  CHECK_FALSE(PerReplica<Pair>({{x, 1}, {x, 2}}).is_same_on_all());
+  CHECK_FALSE(PerReplica<Pair>({{x, 1}, {y, 1}}).is_same_on_all());
+  CHECK(PerReplica<Scores>({{x, {y}}, {x, {y}}}).is_same_on_all());
+  CHECK(PerReplica<belfry::TensorDict>({{{"a", x}}, {{"a", x}}}).is_same_on_all());
+  CHECK_FALSE(PerReplica<belfry::TensorDict>({{{"a", x}}, {{"b", x}}}).is_same_on_all());
+  CHECK(PerReplica<std::string>({"a", "a"}).is_same_on_all());
+}
+
+TEST_CASE("sums are added up in the order of replicas", "[strategy][S24]") {
+  const auto strategy = strategy_named("mirrored_3");
+  const auto sum = [&](float a, float b, float c) {
+    const PerReplica<at::Tensor> values({at::full({}, a), at::full({}, b), at::full({}, c)});
+    return strategy->reduce("SUM", values).item<float>();
+  };
+  CHECK(sum(1e8F, -1e8F, 1) == 1);
+  CHECK(sum(1, 1e8F, -1e8F) == 0);
+}
+
+TEST_CASE("a device goes by one name however it is spelled", "[strategy]") {
+  for (const auto& [one, other] : {std::pair{"cpu", "cpu:0"}, {"cpu:1", "cpu:01"}, {"/CPU:2", "cpu:2"}}) {
+    CHECK_FAILS(MirroredStrategy({.devices = {one, other}}), ErrorKind::kInvalidArgument, "is given twice");
+  }
+}
+
+TEST_CASE("a PerReplica is no tensor, and a distributed data set is only gone through", "[strategy][S15]") {
+  STATIC_REQUIRE_FALSE(std::is_convertible_v<PerReplica<at::Tensor>, at::Tensor>);
+  STATIC_REQUIRE_FALSE(Mappable<belfry::DistributedDataset>);
+  STATIC_REQUIRE(Mappable<belfry::Dataset>);
 }

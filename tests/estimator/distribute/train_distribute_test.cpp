@@ -242,7 +242,8 @@ TEST_CASE("running statistics under a strategy are the mean over replicas by row
   testing::check_close(estimator.get_variable_value("norm/running_mean"), 0.5 * mean, 1e-10, 1e-12);
 }
 
-TEST_CASE("what a replica throws ends the train call and leaves the Estimator usable", "[estimator][distribute][S45]") {
+TEST_CASE("what a replica throws ends the train call and leaves the Estimator usable",
+          "[estimator][distribute][E121]") {
   std::atomic<bool> fails = false;
   const auto model_fn = [&](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
     if (fails && ctx.tower_index() == 1) fail(ErrorKind::kOutOfRange, "replica 1 cannot go on");
@@ -266,14 +267,6 @@ TEST_CASE("towers inside a strategy are refused", "[estimator][distribute][R5]")
   Estimator estimator(replicate_model_fn(classifier, {.devices = testing::cpus(2)}), under(dir.path(), "mirrored_2"));
   CHECK_FAILS(estimator.train(batches(8, 2)), ErrorKind::kInvalidArgument,
               "runs under MirroredStrategy, which makes replicas itself");
-}
-
-TEST_CASE("an Estimator does not run in the scope of another strategy", "[estimator][distribute][S26]") {
-  const TemporaryDirectory dir;
-  Estimator estimator(classifier, under(dir.path(), "mirrored_2"));
-  const auto other = strategy_named("central_2");
-  const StrategyScope scope = other->scope();
-  CHECK_FAILS(estimator.train(batches(8, 2)), ErrorKind::kFailedPrecondition, "CentralStorageStrategy");
 }
 
 TEST_CASE("one strategy serves several Estimators, and an evaluation inside a training",
@@ -334,6 +327,79 @@ TEST_CASE("batches without examples are left out of a step", "[estimator][distri
   const TrainResult result = estimator.train(input);
   CHECK(result.steps == 3);
   CHECK(result.examples_seen == 9);
+}
+
+TEST_CASE("a variable of get_variable is the model's, with and without a strategy",
+          "[estimator][distribute][S32][S49]") {
+  const auto model_fn = [](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+    const DistributedVariable w = get_variable("w", at::zeros({}));
+    DistributedVariable rows =
+        get_variable("rows", at::zeros({}, at::kLong),
+                     {.synchronization = VariableSynchronization::kOnRead, .aggregation = VariableAggregation::kSum});
+    const at::Tensor y = features["x"] * w.value();
+    if (mode == ModeKeys::kPredict) return EstimatorSpec::predict({{"y", y}});
+    const at::Tensor loss = losses::mean_squared_error(labels.tensor(), y, ctx);
+    if (mode == ModeKeys::kEval) return EstimatorSpec::eval(loss);
+    rows.assign_add(at::full({}, labels.rows(), at::kLong));
+    return EstimatorSpec::train(loss, TowerOptimizer(Momentum({.learning_rate = 0.1})).minimize(loss, ctx));
+  };
+  const auto input = [](const InputContext& context) {
+    return testing::line(16, context.get_per_replica_batch_size(4))();
+  };
+  const auto trained = [&](const ModelFn& model, RunConfig config) {
+    config.verify_towers_every = 1;
+    Estimator estimator(model, config);
+    estimator.train(input, {.steps = 3});
+    CHECK(testing::saved(estimator, "rows") == 12);
+    const at::Tensor w = estimator.get_variable_value("w");
+    CHECK(w.item<double>() != 0);
+    CHECK(estimator.predict({{"x", at::ones({1})}})["y"].item<double>() == Approx(w.item<double>()));
+    return w;
+  };
+  const TemporaryDirectory here, there, yonder, beyond;
+  const at::Tensor one = trained(model_fn, testing::quiet(here.path()));
+  testing::check_close(trained(model_fn, under(there.path(), "mirrored_2")), one, 1e-6);
+  testing::check_close(trained(model_fn, under(yonder.path(), "central_2")), one, 1e-6);
+  testing::check_close(
+      trained(replicate_model_fn(model_fn, {.devices = testing::cpus(2)}), testing::quiet(beyond.path())), one, 1e-6);
+}
+
+TEST_CASE("update_config_proto gives a copy of a config under the strategy", "[estimator][distribute][S34][S54]") {
+  const TemporaryDirectory dir;
+  const RunConfig before = testing::quiet(dir.path());
+  const auto strategy = strategy_named("mirrored_2");
+  const RunConfig after = strategy->update_config_proto(before);
+  CHECK_FALSE(before.train_distribute);
+  REQUIRE(after.train_distribute);
+  CHECK(after.model_dir == before.model_dir);
+  CHECK(after.train_distribute.get() != strategy.get());
+  CHECK(after.train_distribute->name() == "MirroredStrategy");
+  CHECK(after.eval_distribute->num_replicas_in_sync() == 2);
+  CHECK_FALSE(get_strategy().update_config_proto(before).train_distribute);
+  Estimator estimator(classifier, after);
+  CHECK(estimator.train(batches(8, 2)).steps == 2);
+}
+
+TEST_CASE("an Estimator runs in whatever scope it is called", "[estimator][distribute][S26][S33]") {
+  const TemporaryDirectory here, there;
+  RunConfig config = under(here.path(), "mirrored_2");
+  Estimator plain(classifier, config);
+  plain.train(batches(8, 2));
+  const std::shared_ptr<Strategy> own = strategy_named("mirrored_2");
+  config.train_distribute = own;
+  config.model_dir = there.path();
+  Estimator inside(classifier, config);
+  {
+    const StrategyScope scope = own->scope();
+    CHECK(inside.train(batches(8, 2), {.steps = 1}).steps == 1);
+    CHECK(&get_strategy() == own.get());
+  }
+  const auto other = strategy_named("central_2");
+  experimental_set_strategy(other.get());
+  CHECK(inside.train(batches(8, 2), {.continue_input = true}).steps == 1);
+  CHECK(&get_strategy() == other.get());
+  experimental_set_strategy(nullptr);
+  check_same_variables(plain, inside);
 }
 
 }  // namespace belfry
