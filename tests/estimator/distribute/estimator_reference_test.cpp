@@ -103,7 +103,8 @@ EstimatorSpec measuring(const Features& features, const Labels& labels, ModeKeys
 }  // namespace
 
 TEST_CASE("metrics under a strategy are pooled as the original's", "[estimator][distribute][S28][R16][reference]") {
-  for (const Json& reference : testing::reference("distribute").at("norm").at("metrics")) {
+  const Json all = testing::reference("distribute");
+  for (const Json& reference : all.at("norm").at("metrics")) {
     INFO(reference.at("strategy"));
     const testing::TemporaryDirectory directory;
     Estimator estimator(measuring, {.model_dir = directory.path(),
