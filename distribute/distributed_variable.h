@@ -26,7 +26,8 @@ class VariableState;
 // Assigning there: of a kOnWrite variable, all replicas have to assign (a meeting, as all_reduce), and every copy
 // becomes, at once, the sum, the mean or replica 0's of what they gave; kInvalidArgument without an aggregation, since
 // the copies would drift apart, and for one number for all under SUM, where nobody could say whether to add it once or
-// for each. A kOnRead variable's replica assigns to its own copy, alone. What was assigned stays when the run fails.
+// for each. A kOnRead variable's replica assigns to its own copy, alone. A run that fails
+// undoes what was assigned in it.
 //
 // Outside, reading gives the value (kOnRead: the sum, the mean, or replica 0's of the copies; kInvalidArgument without
 // an aggregation), and assigning reaches every copy. A kOnRead SUM variable is assigned as shares, x / replicas each,

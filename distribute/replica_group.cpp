@@ -58,14 +58,17 @@ class ReplicaGroup::Impl {
         rendezvous_(replicas, noun),
         errors_(static_cast<size_t>(replicas)),
         spins_(internal::spins_for(replicas)) {
-    for (int i = 1; i < replicas; ++i) threads_.emplace_back([this, i] { serve(i); });
+    try {
+      for (int i = 1; i < replicas; ++i) threads_.emplace_back([this, i] { serve(i); });
+    } catch (const std::exception& error) {
+      const size_t made = threads_.size();
+      end_threads();
+      fail(ErrorKind::kIo, "of ", replicas, " ", noun_, "s, each on its thread, only ", made + 1,
+           " could be made: ", error.what());
+    }
   }
 
-  ~Impl() {
-    stop_ = true;
-    start_.add(1);
-    for (std::thread& thread : threads_) thread.join();
-  }
+  ~Impl() { end_threads(); }
 
   int size() const { return static_cast<int>(errors_.size()); }
   Rendezvous& rendezvous() { return rendezvous_; }
@@ -93,6 +96,12 @@ class ReplicaGroup::Impl {
   }
 
  private:
+  void end_threads() {
+    stop_ = true;
+    start_.add(1);
+    for (std::thread& thread : threads_) thread.join();
+  }
+
   void serve(int replica) {
     for (unsigned seen = 0;; ++seen) {
       start_.wait_change(seen, spins_);

@@ -12,8 +12,10 @@ void SyncBatchNormImpl::_check_input_dim(const at::Tensor& input) {
 
 at::Tensor SyncBatchNormImpl::forward(const at::Tensor& input) {
   StepContext* step = StepContext::current();
-  if (!is_training() || !step || step->tower_count() == 1) return BatchNormImplBase::forward(input);
+  if (!is_training() || !step) return BatchNormImplBase::forward(input);
   _check_input_dim(input);
+  // A last step may leave one replica with one row, which LibTorch refuses.
+  if (step->tower_count() == 1 && input.numel() > input.size(1)) return BatchNormImplBase::forward(input);
   double momentum = options.momentum().value_or(0);
   if (num_batches_tracked.defined()) {
     num_batches_tracked.add_(1);

@@ -7,7 +7,8 @@ namespace belfry {
 
 // torch::nn::BatchNorm1d, 2d and 3d in one, for inputs [rows, channels, ...], with the same options, parameters and
 // buffers. In training on several replicas (towers, or a strategy's) all rows of the step make the statistics, as on
-// one device; every replica has to call it, one without rows too. Everywhere else it is LibTorch's. See sync_batch_norm
+// one device; every replica has to call it, one without rows too. A lone value of a channel is its own mean. Everywhere
+// else it is LibTorch's. See sync_batch_norm
 // for errors.
 class SyncBatchNormImpl : public torch::nn::BatchNormImplBase<1, SyncBatchNormImpl> {
  public:

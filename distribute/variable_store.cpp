@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "distribute/internal/assignment_log.h"
 #include "distribute/internal/device_streams.h"
 
 namespace belfry {
@@ -34,6 +35,7 @@ struct VariableStore::State {
   std::vector<std::string> missing;
   std::string source;  // of the restore; empty before one
   std::vector<LogicalDevice> devices;
+  internal::AssignmentLog assignments;
   std::vector<const Variable*> placed;  // parameters and buffers, in the order in which they were made
 
   LogicalDevice device_for(VariableKind kind, const at::Tensor& initial) const {
@@ -223,9 +225,13 @@ Variable* VariableStore::find_or_take(const std::string& name, VariableKind kind
   return &get_or_create(name, kind, value);
 }
 
+internal::AssignmentLog& VariableStore::assignments() const { return state_->assignments; }
+
 TensorDict VariableStore::snapshot() const {
   std::map<std::string, at::Tensor> values;
-  for (const Variable* variable : variables()) values[variable->name()] = own_copy(variable->value(), at::kCPU);
+  for (const Variable* variable : variables()) {
+    values[variable->name()] = own_copy(state_->assignments.value_before(*variable), at::kCPU);
+  }
   const std::lock_guard lock(state_->mutex);
   values.insert(state_->waiting.begin(), state_->waiting.end());
   TensorDict snapshot;

@@ -15,6 +15,10 @@
 
 namespace belfry {
 
+namespace internal {
+class AssignmentLog;
+}
+
 // What differed between a restored checkpoint and the variables that the model then asked for.
 struct RestoreDifference {
   std::vector<std::string> missing;  // asked for, not in the checkpoint
@@ -76,7 +80,11 @@ class VariableStore {
 
   // Copies of all values, sorted by name, on the CPU. Restored values that nobody has asked for yet are among them: a
   // part of the model that only some steps use must not lose its state.
+  // What replicas have assigned in a step that is not committed is not.
   TensorDict snapshot() const;
+
+  // For sessions and strategies, around a step.
+  internal::AssignmentLog& assignments() const;
 
  private:
   struct State;

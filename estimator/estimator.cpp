@@ -146,7 +146,8 @@ class Estimator::Impl {
   // What evaluate and predict work in: kept while the checkpoint is the same and nobody else holds it.
   std::shared_ptr<internal::Session> inference(const std::optional<std::string>& checkpoint) {
     const std::string mark = checkpoint ? mark_of(*checkpoint) : newest_mark();
-    const bool idle = inference_ && inference_.use_count() == 1 && !inference_->broken();
+    const bool idle =
+        inference_ && inference_.use_count() == 1 && !inference_->broken() && !inference_->was_assigned_to();
     if (idle && inference_mark_ == mark && !mark.empty()) return inference_;
     inference_ = fresh(checkpoint, config_->eval_distribute.get());
     inference_mark_ = mark;

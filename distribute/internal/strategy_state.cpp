@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "distribute/internal/assignment_log.h"
 #include "distribute/internal/context_stack.h"
 #include "distribute/internal/initial_value.h"
 #include "distribute/internal/variable_of_step.h"
@@ -138,6 +139,7 @@ void StrategyState::run(Strategy& strategy, const std::function<void(size_t)>& w
   const Steps steps = make_steps();
   std::vector<StepContext*> contexts;
   for (const auto& step : steps) contexts.push_back(step.get());
+  store_.assignments().begin();
   try {
     run_replicas(strategy, contexts, [&](size_t i) {
       work(i);
@@ -147,7 +149,9 @@ void StrategyState::run(Strategy& strategy, const std::function<void(size_t)>& w
     });
     for (const auto& step : steps) step->replica().check_after_step();
     commit(steps);
+    store_.assignments().commit();
   } catch (...) {
+    store_.assignments().roll_back();
     replicas_.roll_back();
     broken_ = broken_ || replicas_.leaves_written();
     throw;

@@ -2,9 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
+#include "distribute/internal/assignment_log.h"
 #include "distribute/internal/context_stack.h"
 #include "distribute/internal/reduce_values.h"
 #include "distribute/replica_context.h"
@@ -43,7 +45,7 @@ VariableState::VariableState(Strategy& strategy, Variable& master, const Variabl
     --master_version_;
     take_restored();
   } else {
-    end_run();
+    combine_copies();
   }
 }
 
@@ -72,7 +74,12 @@ at::Tensor VariableState::value() {
     if (!strategy_.is_running()) take_restored();
     return aggregated("value", copies_);
   }
-  if (has_copies()) return copies_[static_cast<size_t>(step->tower_index())];
+  if (has_copies()) {
+    require(!trainable() || !at::GradMode::is_enabled(), "variable '", name(),
+            "' is trainable and another one on each ",
+            "replica (ON_READ): no optimizer can move its copies. Make it ON_WRITE");
+    return copies_[static_cast<size_t>(step->tower_index())];
+  }
   if (!is_leaf()) return master_->value().to(step->device());
   return step->replica().variable(
       name(), [this] { return master_->value(); }, trainable());
@@ -100,6 +107,7 @@ void VariableState::change(char operation, const at::Tensor& value) {
   StepContext* step = current_step();
   if (!step) return change_everywhere(operation, given);
   if (step->is_trial()) return;
+  note_assignment();
   if (has_copies()) return apply(operation, copies_[static_cast<size_t>(step->tower_index())], given);
   change_together(*step, call, {given}, [&](at::Tensor& mine, const Lists& all) {
     std::vector<at::Tensor> values;
@@ -162,6 +170,7 @@ void VariableState::check_idle(const char* call) const {
 void VariableState::change_everywhere(char operation, const at::Tensor& value) {
   check_idle(call_of(operation));
   if (!has_copies()) {
+    note_assignment();
     at::Tensor mine = master_->value();
     apply(operation, mine, value);
     return note_written();
@@ -173,6 +182,7 @@ void VariableState::change_everywhere(char operation, const at::Tensor& value) {
   const bool sum = aggregation == VariableAggregation::kSum;
   require(!sum || operation == '=', call_of(operation), ": variable '", name(),
           "' is the sum of what replicas hold; add to it in a replica, or assign its value");
+  note_assignment();
   for (size_t i = 0; i < copies_.size(); ++i) apply(operation, copies_[i], sum ? share_of(value, i) : value);
   end_run();
 }
@@ -205,6 +215,7 @@ void VariableState::scatter_add(const at::Tensor& indices, const at::Tensor& row
           "scatter_add: variable '", name(), "' has ", like.size(0), " rows; an index is out of range");
   StepContext* step = current_step();
   if (step && step->is_trial()) return;
+  if (step) note_assignment();
   const at::Tensor given = rows.detach().to(like.scalar_type());
   const at::Tensor places = indices.to(at::kLong);
   const auto add_to = [](at::Tensor& value, const at::Tensor& at_rows, const at::Tensor& what) {
@@ -249,12 +260,13 @@ void VariableState::update_copies(const std::function<void(at::Tensor& copy, siz
   check_idle("update");
   const at::NoGradGuard no_grad;
   take_restored();
+  note_assignment();
   if (!has_copies()) {
     at::Tensor mine = master_->value();
     change(mine, 0);
     return note_written();
   }
-  for (size_t i = 0; i < copies_.size(); ++i) change(copies_[i], i);
+  for (size_t i = 0; i < std::min(copies_.size(), strategy_.replicas_at_hand()); ++i) change(copies_[i], i);
   end_run();
 }
 
@@ -273,8 +285,27 @@ void VariableState::take_restored() {
   master_version_ = master_->version();
 }
 
+void VariableState::note_assignment() {
+  if (has_copies()) copies_written_ = true;
+  if (!store_) return;
+  store_->assignments().note(*master_, [&]() -> AssignmentLog::Undo {
+    std::vector<at::Tensor> copies;
+    for (const at::Tensor& copy : copies_) copies.push_back(copy.clone());
+    return [self = shared_from_this(), value = master_->value().clone(), copies = std::move(copies)] {
+      const at::NoGradGuard no_grad;
+      self->master_->assign(value);
+      for (size_t i = 0; i < copies.size(); ++i) self->copies_[i].copy_(copies[i]);
+      self->copies_written_ = false;
+      self->master_version_ = self->master_->version();
+    };
+  });
+}
+
 void VariableState::end_run() {
-  if (!has_copies()) return;
+  if (copies_written_.exchange(false)) combine_copies();
+}
+
+void VariableState::combine_copies() {
   const at::NoGradGuard no_grad;
   // Without an aggregation a checkpoint holds replica 0's.
   master_->assign(options_.aggregation == VariableAggregation::kNone ? copies_[0] : aggregated("value", copies_));

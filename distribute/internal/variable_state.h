@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,7 +23,7 @@ namespace internal {
 // value = change(value), in place.
 using Change = std::function<void(at::Tensor& value)>;
 
-class VariableState {
+class VariableState : public std::enable_shared_from_this<VariableState> {
  public:
   // `master` is the store's. With `copies` > 1 every replica has its own tensor (kOnRead).
   VariableState(Strategy& strategy, Variable& master, const VariableOptions& options, int copies);
@@ -67,6 +68,10 @@ class VariableState {
   at::Tensor aggregated(const char* call, const std::vector<at::Tensor>& values) const;
   void take_restored();
   void check_idle(const char* call) const;
+  // Before any copy is written, so that the step can be undone.
+  void note_assignment();
+  // Makes the master of the copies.
+  void combine_copies();
   // The one copy has been written from outside of the replicas.
   void note_written();
   // What copy `i` holds of a total.
@@ -78,7 +83,8 @@ class VariableState {
   Variable* master_;
   VariableOptions options_;
   std::vector<at::Tensor> copies_;
-  uint64_t master_version_ = 0;  // of the master, when the copies last made it, or were made of it
+  std::atomic<bool> copies_written_{false};  // since the master was made of them
+  uint64_t master_version_ = 0;              // of the master, when the copies last made it, or were made of it
 };
 
 }  // namespace internal

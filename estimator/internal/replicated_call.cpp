@@ -108,8 +108,11 @@ EstimatorSpec ReplicatedCall::call_model_fn(const TowerBatch& part, ModeKeys mod
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
     if (part.rows > 1 || text.find("more than 1 value per channel") == std::string::npos) throw;
+    const char* remedy = options_.tower_optimizer_wanted
+                             ? "set ReplicateOptions::min_rows_per_tower to 2, or batch_norm to kSync"
+                             : "let the input_fn drop what is left at its end (drop_remainder), or use SyncBatchNorm";
     fail(ErrorKind::kInvalidArgument, "tower ", ctx.tower_index(), " has one row of the batch, and batch norm wants ",
-         "two: set ReplicateOptions::min_rows_per_tower to 2, or batch_norm to kSync (", text, ")");
+         "two: ", remedy, " (", text, ")");
   }
 }
 

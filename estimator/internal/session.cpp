@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/hash64.h"
 #include "core/log.h"
+#include "distribute/internal/assignment_log.h"
 #include "distribute/internal/context_stack.h"
 #include "distribute/random_scope.h"
 #include "estimator/internal/checkpoint_names.h"
@@ -207,6 +208,7 @@ SessionStep Session::run(const std::vector<Batch>& batches, ModeKeys mode, bool 
   if (mode != ModeKeys::kTrain) options.batch_number = batch_number_++;
   step.context = std::make_unique<ModelContext>(replicas_, 0, mode, config_, options);
   if (exporting) step.context->set_exporting();
+  if (mode == ModeKeys::kTrain) store_.assignments().begin();
   try {
     step.spec = call_checked(*step.context, batches, mode);
     step.rows = step.context->rows().value_or(step.rows);
@@ -218,7 +220,7 @@ SessionStep Session::run(const std::vector<Batch>& batches, ModeKeys mode, bool 
       warn_of_late_parts();
     }
   } catch (...) {
-    replicas_.roll_back();
+    discard();
     // The leaves show the variables' own memory: what was written there is not to be undone.
     broken_ = replicas_.leaves_written();
     throw;
@@ -234,7 +236,7 @@ void Session::prepare(SessionStep& step, bool ends_input) {
     replicas_.prepare(step.context->steps());
     check_restored(ModeKeys::kTrain);
   } catch (...) {
-    replicas_.roll_back();
+    discard();
     throw;
   }
 }
@@ -247,9 +249,15 @@ void Session::commit(SessionStep& step) {
   replicas_.commit(steps);
   store_.set_global_step(step.context->global_step() + 1);
   replicas_.bump_leaves();
+  store_.assignments().commit();
   broken_ = false;
 }
 
-void Session::discard() { replicas_.roll_back(); }
+void Session::discard() {
+  store_.assignments().roll_back();
+  replicas_.roll_back();
+}
+
+bool Session::was_assigned_to() const { return store_.assignments().count() > 0; }
 
 }  // namespace belfry::internal

@@ -73,6 +73,8 @@ class Session {
   void commit(SessionStep& step);
   // Instead of a commit.
   void discard();
+  // Whether the model_fn has ever written into variables, beside commits: they are no more those of the checkpoint.
+  bool was_assigned_to() const;
 
  private:
   ReplicatedCall on_replicas(ModelFn model_fn);

@@ -82,7 +82,11 @@ void TrainLoop::read_input() {
   while (true) {
     std::vector<Batch> batches = source_->next();
     batch_read_ = true;
-    if (batches.empty() || !step(with_examples(std::move(batches)))) break;
+    if (batches.empty()) break;
+    const size_t read = batches.size();
+    batches = with_examples(std::move(batches));
+    if (!batches.empty() && batches.size() < read) warn_of_empty_batch();
+    if (!step(batches)) break;
   }
   if (session_.store().global_step() == first_step_ && reason_ == StopReason::kInputEnded) {
     log_warning("train: the input gave no batch, so no step was made");
@@ -205,10 +209,14 @@ bool TrainLoop::step(const std::vector<Batch>& batches) {
   return !finished_ && reason_ != StopReason::kInterrupted;
 }
 
-// A batch without examples is not a step.
-bool TrainLoop::pass_over() {
+void TrainLoop::warn_of_empty_batch() {
   if (!std::exchange(passed_over_, true))
     log_warning("train: the input gave a batch without examples; it is passed over");
+}
+
+// A batch without examples is not a step.
+bool TrainLoop::pass_over() {
+  warn_of_empty_batch();
   source_->consume();
   note_stop(RunContext(session_.store().global_step()));
   return reason_ != StopReason::kInterrupted;

@@ -41,6 +41,7 @@ class TrainLoop {
   // False when training is to end.
   bool step(const std::vector<Batch>& batches);
   bool pass_over();
+  void warn_of_empty_batch();
   void commit(SessionStep& step, RunContext& context);
   void save_at_start();
   void save_at_end();

@@ -8,7 +8,10 @@
 #include <mutex>
 #include <set>
 
+#include "checkpoint/checkpoint_reader.h"
 #include "distribute/distributed_variable.h"
+#include "distribute/strategy_extended.h"
+#include "distribute/sync_batch_norm_module.h"
 #include "estimator/estimator.h"
 #include "estimator/losses/losses.h"
 #include "estimator/metrics/auc.h"
@@ -400,6 +403,133 @@ TEST_CASE("an Estimator runs in whatever scope it is called", "[estimator][distr
   CHECK(&get_strategy() == other.get());
   experimental_set_strategy(nullptr);
   check_same_variables(plain, inside);
+}
+
+namespace {
+
+// Counts rows in a variable, in TRAIN and EVAL.
+EstimatorSpec counting(const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx,
+                       VariableSynchronization synchronization) {
+  DistributedVariable rows =
+      get_variable("rows", at::zeros({}, at::kLong),
+                   {.trainable = false, .synchronization = synchronization, .aggregation = VariableAggregation::kSum});
+  const at::Tensor y = testing::linear_output(features, ctx);
+  if (mode == ModeKeys::kPredict) return EstimatorSpec::predict({{"rows", rows.value().expand({y.size(0)})}});
+  rows.assign_add(at::full({}, labels.rows(), at::kLong));
+  const at::Tensor loss = losses::mean_squared_error(labels.tensor(), y, ctx);
+  const at::Tensor counted = rows.value().to(at::kFloat);
+  if (mode == ModeKeys::kEval) return EstimatorSpec::eval(loss, {{"rows", metrics::mean(counted.detach())}});
+  return EstimatorSpec::train(loss, testing::descend(loss, ctx));
+}
+
+// Vetoes or throws in its first steps.
+class Refuse : public SessionRunHook {
+ public:
+  Refuse(int steps, bool throws) : left_(steps), throws_(throws) {}
+  void before_apply(RunContext& context) override {
+    if (left_-- <= 0) return;
+    require(!throws_, "the hook wants no step");
+    context.veto();
+  }
+
+ private:
+  int left_;
+  bool throws_;
+};
+
+}  // namespace
+
+TEST_CASE("what is assigned in a step that does not count is undone", "[estimator][distribute][S28]") {
+  const std::string strategy = GENERATE("", "one_device", "mirrored_2", "central_2");
+  const auto synchronization = GENERATE(VariableSynchronization::kOnRead, VariableSynchronization::kOnWrite);
+  INFO(strategy << " " << to_string(synchronization));
+  const int64_t rows = strategy.empty() ? 4 : 4 * replicas_of(strategy);
+  const auto model = [&](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+    return counting(features, labels, mode, ctx, synchronization);
+  };
+  const TemporaryDirectory dir;
+  RunConfig config = under(dir.path(), strategy);
+  config.save_checkpoints_steps = 1000;
+  Estimator estimator(model, config);
+  CHECK_THROWS(estimator.train(testing::line(), {.steps = 1, .hooks = {std::make_shared<Refuse>(1, true)}}));
+  estimator.train(testing::line(), {.steps = 1, .hooks = {std::make_shared<Refuse>(2, false)}});
+  CHECK(testing::saved(estimator, "rows") == static_cast<double>(rows));
+  // Of the checkpoint before the first step.
+  const CheckpointReader start(join_path(dir.path(), "model.ckpt-0"), posix_file_system());
+  CHECK(start.tensor("rows").item<int64_t>() == 0);
+  estimator.train(testing::line(), {.steps = 2});
+  CHECK(testing::saved(estimator, "rows") == static_cast<double>(3 * rows));
+}
+
+TEST_CASE("what an evaluation assigns is not seen by the next call", "[estimator][distribute][S28]") {
+  const std::string strategy = GENERATE("", "mirrored_2", "central_2");
+  const auto synchronization = GENERATE(VariableSynchronization::kOnRead, VariableSynchronization::kOnWrite);
+  INFO(strategy << " " << to_string(synchronization));
+  const auto model = [&](const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+    return counting(features, labels, mode, ctx, synchronization);
+  };
+  const TemporaryDirectory dir;
+  Estimator estimator(model, under(dir.path(), strategy));
+  estimator.train(testing::line(), {.steps = 1});
+  const double trained = testing::saved(estimator, "rows");
+  const double once = estimator.evaluate(testing::line(16, 4, 1))["rows"];
+  CHECK(estimator.evaluate(testing::line(16, 4, 1))["rows"] == once);
+  const Predictions predicted = estimator.predict({{"x", at::ones({2})}});
+  // An ON_READ total is divided among replicas, of which one predicts.
+  if (strategy != "mirrored_2" || synchronization == VariableSynchronization::kOnWrite) {
+    CHECK(predicted["rows"].to(at::kDouble).max().item<double>() == trained);
+  }
+  CHECK(testing::saved(estimator, "rows") == trained);
+}
+
+TEST_CASE("copies that no optimizer can move are not read as trainable", "[estimator][distribute][S28]") {
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
+    const DistributedVariable w =
+        get_variable("w", at::zeros({}), {.trainable = true, .synchronization = VariableSynchronization::kOnRead});
+    const at::Tensor loss = losses::mean_squared_error(labels.tensor(), features["x"] * w.value(), ctx);
+    return EstimatorSpec::train(loss, testing::descend(loss, ctx));
+  };
+  const TemporaryDirectory here, there;
+  Estimator mirrored(model, under(here.path(), "mirrored_2"));
+  CHECK_FAILS(mirrored.train(testing::line(), {.steps = 1}), ErrorKind::kInvalidArgument,
+              "variable 'w' is trainable and another one on each replica");
+  Estimator central(model, under(there.path(), "central_2"));
+  central.train(testing::line(), {.steps = 1});
+  CHECK(testing::saved(central, "w") != 0);
+}
+
+TEST_CASE("a lone last row under synchronized batch norm is a step", "[estimator][distribute]") {
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
+    const at::Tensor x = features["x"].unsqueeze(1);
+    const at::Tensor y = ctx.module("norm", [] { return SyncBatchNorm(1); })->forward(x).squeeze(1) +
+                         testing::linear_output(features, ctx);
+    const at::Tensor loss = losses::mean_squared_error(labels.tensor(), y, ctx);
+    return EstimatorSpec::train(loss, testing::descend(loss, ctx));
+  };
+  const TemporaryDirectory dir;
+  Estimator estimator(model, under(dir.path(), "mirrored_3"));
+  CHECK(estimator.train(testing::line(10, 3, 1)).steps == 2);
+  CHECK(std::isfinite(testing::saved(estimator, "norm/running_var")));
+}
+
+TEST_CASE("a variable is updated in a merge function of an incomplete step", "[estimator][distribute][S5]") {
+  const auto model = [](const Features& features, const Labels& labels, ModeKeys, ModelContext& ctx) {
+    DistributedVariable rows =
+        get_variable("rows", at::zeros({}),
+                     {.synchronization = VariableSynchronization::kOnRead, .aggregation = VariableAggregation::kSum});
+    get_replica_context()->merge_call(
+        [&](Strategy& across, const PerReplica<at::Tensor>& counts) {
+          across.extended().update(
+              rows, [](at::Tensor& copy, const at::Tensor& count) { copy.add_(count); }, counts);
+        },
+        at::full({}, static_cast<double>(labels.rows())));
+    const at::Tensor loss = losses::mean_squared_error(labels.tensor(), testing::linear_output(features, ctx), ctx);
+    return EstimatorSpec::train(loss, testing::descend(loss, ctx));
+  };
+  const TemporaryDirectory dir;
+  Estimator estimator(model, under(dir.path(), "mirrored_3"));
+  CHECK(estimator.train(testing::line(10, 2, 1)).steps == 2);
+  CHECK(testing::saved(estimator, "rows") == 10);
 }
 
 }  // namespace belfry
