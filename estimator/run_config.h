@@ -45,12 +45,12 @@ struct RunConfig {
   double verify_towers_tolerance = 1e-4;
 
   // Over which devices train and evaluate run; null: on one, or as replicate_model_fn says. Of a strategy its kind,
-  // devices and options are taken: training and evaluation make one like it, so that one may be given to several
-  // Estimators, and get_strategy() in the model_fn is another object. Each replica takes a batch of the input_fn of its
-  // own, so that a step's batch is num_replicas_in_sync times as large; a last step for which there are fewer runs on
-  // as many replicas. Loss, gradients, metrics and the update are then those of one device with the large batch: under
-  // losses:: in any case; a loss of the model_fn's own making counts by its replica's rows. Checkpoints are the same
-  // with and without. predict and export run on one replica.
+  // devices and communication options are taken (random_seed is the seed): training and evaluation make one like it, so
+  // that one may be given to several Estimators, and get_strategy() in the model_fn is another object. Each replica
+  // takes a batch of the input_fn of its own, so that a step's batch is num_replicas_in_sync times as large; a last
+  // step for which there are fewer runs on as many replicas. Loss, gradients, metrics and the update are then those of
+  // one device with the large batch: under losses:: in any case; a loss of the model_fn's own making counts by its
+  // replica's rows. Checkpoints are the same with and without. predict and export run on one replica.
   std::shared_ptr<const Strategy> train_distribute = {};
   std::shared_ptr<const Strategy> eval_distribute = {};
 

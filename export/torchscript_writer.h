@@ -25,7 +25,7 @@ struct TracedSignature {
 // The extra file inside the .pt that describes it (torch.jit.load's _extra_files).
 inline constexpr const char* kSignatureFile = "belfry_signature.json";
 
-// The bytes of a .pt file. serving_default is `forward`; each signature is also a method of its own name, mangled.
+// The bytes of a .pt file. serving_default is `forward`; each other signature is a method of its own name, mangled.
 // Methods take the inputs by position in the order of the receiver (or by name, mangled) and return a tensor, or a
 // tuple in the order of the signature's outputs where there are several. Weights are attributes named by
 // mangle_name(variable), and only those that a signature reads are written. The same model gives the same bytes.

@@ -22,7 +22,7 @@ constexpr const char* kSpecLoss = "the EstimatorSpec's loss";
 constexpr double kSmall = 1e-3;
 constexpr const char* kAdvice =
     ". What towers can make exact are losses::, losses::mean for masked means, losses::penalty for regularizers, "
-    "ctx.global_sum for what is not linear, and batch_norm = kSync";
+    "ctx.global_sum for what is not linear, and batch_norm = kSync (under a strategy SyncBatchNorm)";
 
 struct Sum {
   double value = 0;
