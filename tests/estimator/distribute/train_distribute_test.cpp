@@ -163,7 +163,7 @@ TEST_CASE("the model_fn of a strategy sees its replica, and its replicas meet", 
       merged.push_back(total.item<double>());
     }
     const at::Tensor loss = losses::mean_squared_error(labels.tensor(), features["x"] * w, ctx);
-    REQUIRE(mode == ModeKeys::kTrain);
+    require(mode == ModeKeys::kTrain, "only training is meant");
     return EstimatorSpec::train(loss, testing::descend(loss, ctx));
   };
   const TemporaryDirectory dir;
