@@ -56,7 +56,7 @@ struct PredictOptions {
 struct ExportOptions {
   std::optional<std::string> checkpoint_path = {};
   std::map<std::string, std::string> assets_extra = {};
-  std::vector<ExportFormat> formats = {ExportFormat::kTorchScript};
+  std::vector<ExportFormat> formats = {ExportFormat::kTorchScript, ExportFormat::kSavedModel};
 };
 
 // Movable, not copyable. One thread at a time uses an object; several objects are independent, in one process too, as

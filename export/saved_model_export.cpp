@@ -4,6 +4,8 @@
 
 #include "core/error.h"
 #include "export/export_directory.h"
+#include "export/internal/import/import_graph.h"
+#include "export/saved_model_writer.h"
 #include "export/torchscript_writer.h"
 
 namespace belfry {
@@ -55,15 +57,33 @@ TracedModel trace_model(const ExportRequest& request) {
   return {std::move(traced), std::move(signatures)};
 }
 
-void write_format(ExportFormat format, const TracedModel& model, const std::string& folder, FileSystem& files) {
+// The file of one format, or why there is none.
+struct Encoded {
+  ExportFormat format;
+  std::string path;
+  std::string bytes;
+  std::vector<std::string> problems;
+};
+
+Encoded encode(ExportFormat format, const TracedModel& model) {
   switch (format) {
-    case ExportFormat::kTorchScript: {
-      const std::string path = join_path(join_path(folder, "torchscript"), "model.pt");
-      write_export_file(files, path, torchscript_bytes(model.trace, model.signatures));
-      return;
+    case ExportFormat::kTorchScript:
+      return {format, "torchscript/model.pt", torchscript_bytes(model.trace, model.signatures), {}};
+    case ExportFormat::kSavedModel: {
+      SavedModel saved = saved_model_bytes(internal::import_graph(model.trace), model.signatures);
+      return {format, "saved_model.pb", std::move(saved.bytes), std::move(saved.problems)};
     }
   }
   fail(ErrorKind::kInvalidArgument, "export: there is no format of number ", static_cast<int>(format));
+}
+
+std::string joined(const std::vector<FormatRefusal>& refusals) {
+  std::string text;
+  for (const auto& [format, problems] : refusals) {
+    text += concat(text.empty() ? "" : "\n", to_string(format), ":");
+    for (const std::string& problem : problems) text += "\n  " + problem;
+  }
+  return text;
 }
 
 }  // namespace
@@ -72,6 +92,8 @@ const char* to_string(ExportFormat format) {
   switch (format) {
     case ExportFormat::kTorchScript:
       return "TorchScript";
+    case ExportFormat::kSavedModel:
+      return "SavedModel";
   }
   return "unknown";
 }
@@ -79,11 +101,26 @@ const char* to_string(ExportFormat format) {
 ExportResult write_saved_model(const std::string& base, const ExportRequest& request, FileSystem& files) {
   require(!request.formats.empty(), "export: no format was asked for");
   const TracedModel model = trace_model(request);
+  ExportResult result{.path = {}, .formats = {}, .warnings = model.trace.warnings, .refusals = {}};
+  std::vector<Encoded> encoded;
+  for (const ExportFormat format : request.formats) {
+    Encoded one = encode(format, model);
+    if (one.problems.empty()) {
+      result.formats.push_back(format);
+      encoded.push_back(std::move(one));
+    } else {
+      result.refusals.push_back({format, std::move(one.problems)});
+    }
+  }
+  if (encoded.empty()) {
+    fail(ErrorKind::kUnimplemented, "export: no format that was asked for can express the model\n",
+         joined(result.refusals));
+  }
   const auto write = [&](const std::string& folder) {
-    for (const ExportFormat format : request.formats) write_format(format, model, folder, files);
+    for (const Encoded& one : encoded) write_export_file(files, join_path(folder, one.path), one.bytes);
   };
-  const std::string path = export_to_directory(base, files, write, {.assets_extra = request.assets_extra});
-  return {path, request.formats, model.trace.warnings};
+  result.path = export_to_directory(base, files, write, {.assets_extra = request.assets_extra});
+  return result;
 }
 
 }  // namespace belfry

@@ -16,6 +16,7 @@ namespace belfry {
 
 enum class ExportFormat {
   kTorchScript,  // torchscript/model.pt, see torchscript_bytes
+  kSavedModel,   // saved_model.pb, see saved_model_bytes
 };
 
 // "TorchScript" and so on.
@@ -28,19 +29,27 @@ struct ExportRequest {
   NamedTensors variables = {};
   // Path below assets.extra/ to the file that is copied there.
   std::map<std::string, std::string> assets_extra = {};
-  std::vector<ExportFormat> formats = {ExportFormat::kTorchScript};
+  std::vector<ExportFormat> formats = {ExportFormat::kTorchScript, ExportFormat::kSavedModel};
+};
+
+// A format that cannot express the model.
+struct FormatRefusal {
+  ExportFormat format;
+  std::vector<std::string> problems;  // every operation that it lacks, with the reason and the places in the model
 };
 
 struct ExportResult {
-  std::string path;                   // BASE/<unix seconds>
-  std::vector<ExportFormat> formats;  // those written
-  std::vector<std::string> warnings;  // a sentence each; nothing is printed
+  std::string path;                     // BASE/<unix seconds>
+  std::vector<ExportFormat> formats;    // those written
+  std::vector<std::string> warnings;    // a sentence each; nothing is printed
+  std::vector<FormatRefusal> refusals;  // formats that were asked for and are not there
 };
 
 // Traces the function once and writes every format into BASE/<unix seconds>/, atomically (export_to_directory).
 // Signatures follow resolve_export_outputs; since the inputs are plain tensors, each is served by the predict method,
-// whatever its kind. Errors are those of trace(), of resolve_export_outputs() and of the file system; after one there
-// is no new folder.
+// whatever its kind. A format that cannot express the model is left out and told in the result; kUnimplemented, with
+// all problems, when no format is left. Other errors are those of trace(), of resolve_export_outputs() and of the file
+// system; after one there is no new folder.
 ExportResult write_saved_model(const std::string& base, const ExportRequest& request, FileSystem& files);
 
 }  // namespace belfry

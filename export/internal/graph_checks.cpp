@@ -1,6 +1,7 @@
 #include "export/internal/graph_checks.h"
 
 #include <torch/csrc/jit/ir/alias_analysis.h>
+#include <torch/csrc/jit/ir/constants.h>
 
 #include <functional>
 #include <string_view>
@@ -49,9 +50,17 @@ bool in_training(const jit::Node* node) {
   return flag >= 0 && is_true(node->inputs()[flag]) && !has_no_statistics(node, *schema);
 }
 
+// Attention is random by its dropout alone.
+bool drops_nothing(const jit::Node* node, const c10::FunctionSchema& schema) {
+  const int dropout = argument(schema, {"dropout_p"});
+  if (dropout < 0) return false;
+  const auto probability = jit::toIValue(node->inputs()[dropout]);
+  return probability && probability->isDouble() && probability->toDouble() == 0;
+}
+
 bool draws_random_numbers(const jit::Node* node) {
   const c10::FunctionSchema* schema = node->maybeSchema();
-  if (!schema) return false;
+  if (!schema || drops_nothing(node, *schema)) return false;
   if (argument(*schema, {"training", "train"}) >= 0) return false;  // random in training alone
   return node->isNondeterministic() || argument(*schema, {"generator"}) >= 0 ||
          schema->name().starts_with("aten::rand");

@@ -16,6 +16,8 @@ std::string variable_read_by(const Node* node, const VariableNames& variables) {
   return "";
 }
 
+}  // namespace
+
 // Outward from the node in both directions, so that the closest one wins.
 std::string nearest_variable(const Node* node, const VariableNames& variables) {
   const Node* before = node;
@@ -31,8 +33,6 @@ std::string nearest_variable(const Node* node, const VariableNames& variables) {
   }
   return "";
 }
-
-}  // namespace
 
 std::string node_text(const Node* node, const VariableNames& variables) {
   const std::string variable = nearest_variable(node, variables);

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "export/name_mangling.h"
-#include "tests/support/check_fails.h"
 #include "loaded_model.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/fault_injecting_file_system.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/testing.h"
@@ -40,7 +40,9 @@ TEST_CASE("An exported model serves every signature", "[export][E12][E67][E68][E
   const ExportRequest request = classifier_request();
   const ExportResult result = write_saved_model(folder.path(), request, posix_file_system());
   CHECK(result.path.starts_with(folder.path() + "/"));
-  CHECK((result.formats == std::vector<ExportFormat>{ExportFormat::kTorchScript}));
+  CHECK((result.formats == std::vector<ExportFormat>{ExportFormat::kTorchScript, ExportFormat::kSavedModel}));
+  CHECK(result.refusals.empty());
+  CHECK(posix_file_system().exists(result.path + "/saved_model.pb"));
   CHECK(result.warnings.empty());
   torch::jit::Module module = load(model_bytes(result));
   const Features features = features_for(request.receiver, 6, 3);
@@ -97,6 +99,39 @@ TEST_CASE("A model that cannot be exported leaves no folder", "[export][E12]") {
   request = classifier_request();
   request.assets_extra = {{"a", folder.file("absent")}};
   CHECK_FAILS(write_saved_model(base, request, posix_file_system()), ErrorKind::kNotFound, "absent");
+  CHECK_FALSE(posix_file_system().exists(base));
+}
+
+TEST_CASE("A format that cannot express the model is left out and the others are written", "[export][refusal]") {
+  TemporaryDirectory folder;
+  ExportRequest request = classifier_request();
+  request.function = [](const Features& features) {
+    return ExportOutputs{{"y", PredictOutput{features["dense"].sinh() + features["dense"].cosh()}}};
+  };
+  const ExportResult result = write_saved_model(folder.path(), request, posix_file_system());
+  CHECK((result.formats == std::vector<ExportFormat>{ExportFormat::kTorchScript}));
+  REQUIRE(result.refusals.size() == 1);
+  CHECK(result.refusals[0].format == ExportFormat::kSavedModel);
+  REQUIRE(result.refusals[0].problems.size() == 2);
+  CHECK_THAT(result.refusals[0].problems[0], Catch::Contains("aten::cosh"));
+  CHECK_THAT(result.refusals[0].problems[1], Catch::Contains("aten::sinh"));
+  CHECK_FALSE(posix_file_system().exists(result.path + "/saved_model.pb"));
+  CHECK(posix_file_system().exists(result.path + "/torchscript/model.pt"));
+}
+
+TEST_CASE("Formats are chosen, and where none is left the export fails with all reasons", "[export][refusal]") {
+  TemporaryDirectory folder;
+  ExportRequest request = classifier_request();
+  request.formats = {ExportFormat::kSavedModel};
+  const ExportResult result = write_saved_model(folder.path(), request, posix_file_system());
+  CHECK((result.formats == std::vector<ExportFormat>{ExportFormat::kSavedModel}));
+  CHECK_FALSE(posix_file_system().exists(result.path + "/torchscript"));
+  const std::string base = folder.file("none");
+  request.function = [](const Features& features) {
+    return ExportOutputs{{"y", PredictOutput{features["dense"].sinh()}}};
+  };
+  CHECK_FAILS(write_saved_model(base, request, posix_file_system()), ErrorKind::kUnimplemented,
+              "SavedModel:\n  aten::sinh: ");
   CHECK_FALSE(posix_file_system().exists(base));
 }
 

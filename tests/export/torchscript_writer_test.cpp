@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/support/check_fails.h"
 #include "loaded_model.h"
+#include "tests/support/check_fails.h"
 #include "tests/testing.h"
 #include "traced_models.h"
 

@@ -2,8 +2,8 @@
 
 #include <torch/torch.h>
 
-#include "tests/support/check_fails.h"
 #include "loaded_model.h"
+#include "tests/support/check_fails.h"
 #include "tests/testing.h"
 #include "traced_models.h"
 

@@ -1,4 +1,4 @@
-"""What a trained DNNClassifier leaves: PyTorch serves its export, and TensorFlow reads its model_dir.
+"""What a trained DNNClassifier leaves: PyTorch and TensorFlow serve its export, and TensorFlow reads its model_dir.
 
     python estimator_peer_test.py PROGRAM     PROGRAM is the built tests/peers/estimator_peer
 
@@ -46,6 +46,21 @@ def check_export(directory, predictions):
     return failures
 
 
+# A SavedModel without strings answers with the ids of the names that the TorchScript file keeps.
+def check_saved_model(directory, predictions):
+    _, description = served.load(directory)
+    function = tf.saved_model.load(directory).signatures["predict"]
+    inputs = {name: tf.constant(np.asarray(described["values"], described["dtype"]).reshape(described["shape"]))
+              for name, described in predictions["inputs"].items()}
+    outputs = function(**inputs)
+    failures = []
+    for described in description["signatures"]["predict"]["outputs"]:
+        got = served.torch.from_numpy(outputs[described["name"]].numpy())
+        problem = check_output(described, got, predictions["outputs"][described["name"]])
+        failures += [f"SavedModel's {described['name']}: {problem}"] if problem else []
+    return failures
+
+
 def check_model_dir(directory, variables):
     reader = tf.train.load_checkpoint(directory)
     failures = []
@@ -68,6 +83,7 @@ def main():
         predictions = read(os.path.join(folder, "predictions.json"))
         variables = read(os.path.join(folder, "variables.json"))
         failures = check_export(run.stdout.strip(), predictions)
+        failures += check_saved_model(run.stdout.strip(), predictions)
         failures += check_model_dir(os.path.join(folder, "model"), variables)
     print("\n".join(failures + [f"{len(predictions['outputs'])} outputs and {len(variables)} variables compared, "
                                 f"{len(failures)} failures"]))

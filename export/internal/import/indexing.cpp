@@ -1,0 +1,174 @@
+// Rows and elements by number, by place and by mask.
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "export/internal/import/import_table.h"
+
+namespace belfry::internal {
+namespace {
+
+// Formats count from the start alone.
+GraphValue from_start(GraphBuilder& graph, GraphValue given, const Extent& size) {
+  const at::Tensor* known = graph.graph().literal(given);
+  if (known && known->numel() > 0 && known->min().item<int64_t>() >= 0) return graph.cast(given, at::kLong);
+  if (known && known->numel() == 0) return graph.cast(given, at::kLong);
+  const GraphValue indices = graph.cast(given, at::kLong);
+  const GraphValue shifted = graph.binary(Operation::kAdd, indices, graph.scalar_of(size));
+  return graph.select(graph.binary(Operation::kLess, indices, 0), shifted, indices);
+}
+
+Item gather(Call& call) {
+  const GraphValue x = call.tensor("self");
+  const GraphValue index = call.tensor("index");
+  if (call.graph().rank(x) == 0 || call.graph().rank(index) == 0) refuse_call("it gathers from or by a scalar");
+  return call.graph().gather_elements(x, index, call.integer("dim"));
+}
+
+Item take_along_dim(Call& call) {
+  if (!call.has("dim")) refuse_call("it takes from the flattened tensor");
+  GraphBuilder& graph = call.graph();
+  const GraphValue x = call.tensor("self");
+  const int64_t axis = call.axis("dim", graph.rank(x));
+  const GraphValue indices = from_start(graph, call.tensor("indices"), graph.size(x, axis));
+  return graph.gather_elements(x, indices, axis);
+}
+
+Item index_select(Call& call) {
+  return call.graph().gather(call.tensor("self"), call.operand("index", at::kLong), call.integer("dim"));
+}
+
+Item embedding(Call& call) { return call.graph().gather(call.tensor("weight"), call.operand("indices", at::kLong), 0); }
+
+Item one_hot(Call& call) {
+  const int64_t classes = call.integer_or("num_classes", -1);
+  if (classes < 0) refuse_call("the number of classes hangs on the data: give num_classes");
+  return call.graph().one_hot(call.tensor("self"), classes);
+}
+
+Item scatter(Call& call) {
+  if (call.has("reduce")) refuse_call("it reduces");
+  GraphBuilder& graph = call.graph();
+  const GraphValue index = call.tensor("index");
+  const GraphValue updates =
+      call.has("src") ? call.tensor("src") : graph.broadcast(call.operand("value", call.dtype()), graph.sizes(index));
+  if (graph.type(updates).shape != graph.type(index).shape) refuse_call("its source is larger than its index");
+  return graph.scatter_elements(call.tensor("self"), index, updates, call.integer("dim"));
+}
+
+// Rows where the mask is set.
+GraphValue masked(GraphBuilder& graph, GraphValue x, GraphValue mask) {
+  return graph.gather_nd(x, graph.non_zero(mask));
+}
+
+Item masked_select(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue x = call.tensor("self");
+  const GraphValue mask = call.tensor("mask");
+  if (graph.type(x).shape != graph.type(mask).shape) refuse_call("its mask is broadcast");
+  return masked(graph, x, mask);
+}
+
+// The axes with an index come first in the gathered tensor; they return to their place when they lie together.
+GraphValue gather_several(GraphBuilder& graph, GraphValue x, const std::vector<int64_t>& axes, GraphValue places) {
+  std::vector<int64_t> order = axes;
+  for (int64_t axis = 0; axis < graph.rank(x); ++axis) {
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) order.push_back(axis);
+  }
+  const GraphValue gathered = graph.gather_nd(graph.transpose(x, order), places);
+  const bool together = axes.back() - axes.front() + 1 == static_cast<int64_t>(axes.size());
+  if (!together || axes.front() == 0) return gathered;
+  const int64_t inserted = graph.rank(places) - 1;
+  std::vector<int64_t> back;
+  for (int64_t axis = 0; axis < axes.front(); ++axis) back.push_back(inserted + axis);
+  for (int64_t axis = 0; axis < inserted; ++axis) back.push_back(axis);
+  for (int64_t axis = inserted + axes.front(); axis < graph.rank(gathered); ++axis) back.push_back(axis);
+  return graph.transpose(gathered, back);
+}
+
+// Indices of one shape, side by side on a new last axis.
+GraphValue places_of(GraphBuilder& graph, const std::vector<GraphValue>& indices) {
+  GraphValue sum = indices[0];
+  for (size_t i = 1; i < indices.size(); ++i) sum = graph.binary(Operation::kAdd, sum, indices[i]);
+  const GraphValue zeros = graph.binary(Operation::kMultiply, sum, 0);  // of the common shape
+  std::vector<GraphValue> alike;
+  for (const GraphValue index : indices) alike.push_back(graph.binary(Operation::kAdd, index, zeros));
+  return graph.stack(alike, graph.rank(zeros));
+}
+
+// x[i, :, j] and the like: none stands for a whole axis.
+Item index(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue x = call.tensor("self");
+  const std::vector<GraphValue> given = call.optional_tensors("indices");
+  std::vector<int64_t> axes;
+  std::vector<GraphValue> indices;
+  for (size_t axis = 0; axis < given.size(); ++axis) {
+    if (!given[axis].defined()) continue;
+    const c10::ScalarType dtype = graph.type(given[axis]).dtype;
+    if (dtype == at::kBool || dtype == at::kByte) {
+      if (given.size() > 1) refuse_call("it mixes a mask with other indices");
+      return masked(graph, x, graph.cast(given[axis], at::kBool));
+    }
+    axes.push_back(static_cast<int64_t>(axis));
+    indices.push_back(from_start(graph, given[axis], graph.size(x, axes.back())));
+  }
+  if (axes.empty()) return x;
+  if (axes.size() == 1) return graph.gather(x, indices[0], axes[0]);
+  return gather_several(graph, x, axes, places_of(graph, indices));
+}
+
+// Bags of one length: the trace has bags as begin = arange(0, bags * length, length).
+GraphValue bag_length(Call& call) {
+  const GraphNode& offsets = call.graph().graph().producer(call.tensor("offsets"));
+  if (offsets.operation != Operation::kRange) refuse_call("its bags have lengths of their own");
+  const at::Tensor* start = call.graph().graph().literal(offsets.inputs[0]);
+  if (!start || start->item<int64_t>() != 0) refuse_call("its bags have lengths of their own");
+  return offsets.inputs[2];
+}
+
+GraphValue reduce_bags(Call& call, GraphValue rows) {
+  switch (call.integer_or("mode", 0)) {
+    case 0:
+      return call.graph().reduce(Operation::kSum, rows, {1});
+    case 1:
+      return call.graph().reduce(Operation::kMean, rows, {1});
+    default:
+      return call.graph().reduce(Operation::kMax, rows, {1});
+  }
+}
+
+Item embedding_bag(Call& call) {
+  GraphBuilder& graph = call.graph();
+  if (call.has("padding_idx") && call.integer("padding_idx") >= 0) refuse_call("it has a padding index");
+  if (call.flag_or("include_last_offset", false)) refuse_call("its offsets include the last one");
+  const GraphValue weight = call.tensor("weight");
+  GraphValue rows = graph.gather(weight, call.operand("indices", at::kLong), 0);
+  if (call.has("per_sample_weights")) {
+    rows = graph.binary(Operation::kMultiply, rows, graph.unsqueeze(call.tensor("per_sample_weights"), 1));
+  }
+  const at::Tensor* length = graph.graph().literal(bag_length(call));
+  if (!length) refuse_call("the length of its bags varies with the batch");
+  const GraphValue bags = graph.reshape(rows, {-1, length->item<int64_t>(), graph.size(weight, 1)});
+  const GraphValue result = reduce_bags(call, bags);
+  for (size_t output = 1; output < 4; ++output) {
+    if (call.is_used(output)) refuse_call("more than its first output is used");
+  }
+  return Item::List{result, {}, {}, {}};
+}
+
+}  // namespace
+
+void add_indexing(ImportTable& table) {
+  table.insert({{"gather", gather},
+                {"take_along_dim", take_along_dim},
+                {"index_select", index_select},
+                {"embedding", embedding},
+                {"one_hot", one_hot},
+                {"scatter", scatter},
+                {"masked_select", masked_select},
+                {"index", index},
+                {"embedding_bag", embedding_bag}});
+}
+
+}  // namespace belfry::internal

@@ -1,0 +1,122 @@
+// Tensors joined, taken apart and repeated.
+#include <ATen/ATen.h>
+
+#include "export/internal/import/import_table.h"
+#include "export/internal/shapes.h"
+
+namespace belfry::internal {
+namespace {
+
+std::vector<GraphValue> cast_all(Call& call, const std::vector<GraphValue>& values) {
+  std::vector<GraphValue> result;
+  for (const GraphValue value : values) result.push_back(call.graph().cast(value, call.dtype()));
+  return result;
+}
+
+// LibTorch passes over empty vectors, whatever the rank of the others.
+Item concatenate(Call& call) {
+  std::vector<GraphValue> kept;
+  for (const GraphValue value : call.tensors("tensors")) {
+    if (call.graph().type(value).shape != std::vector<int64_t>{0}) kept.push_back(value);
+  }
+  return call.graph().concatenate(cast_all(call, kept), call.integer("dim"));
+}
+
+Item stack(Call& call) { return call.graph().stack(cast_all(call, call.tensors("tensors")), call.integer("dim")); }
+
+int64_t known_size(Call& call, GraphValue x, int64_t axis) {
+  const int64_t size = call.graph().type(x).shape.at(axis);
+  if (size == kFreeSize) refuse_call("it takes the batch apart");
+  return size;
+}
+
+// Pieces of `size`, the last one smaller.
+std::vector<int64_t> piece_sizes(int64_t whole, int64_t size) {
+  std::vector<int64_t> sizes;
+  for (int64_t at = 0; at < whole; at += size) sizes.push_back(std::min(size, whole - at));
+  return sizes;
+}
+
+Item split(Call& call) {
+  const GraphValue x = call.tensor("self");
+  const int64_t axis = call.axis("dim", call.graph().rank(x));
+  const char* sizes = call.has("split_sizes") ? "split_sizes" : "split_size";
+  if (call.item(sizes).get<Item::List>()) return call.graph().split(x, call.integers(sizes), axis);
+  return call.graph().split(x, piece_sizes(known_size(call, x, axis), call.integer(sizes)), axis);
+}
+
+Item chunk(Call& call) {
+  const GraphValue x = call.tensor("self");
+  const int64_t axis = call.axis("dim", call.graph().rank(x));
+  const int64_t whole = known_size(call, x, axis);
+  const int64_t chunks = call.integer("chunks");
+  return call.graph().split(x, piece_sizes(whole, (whole + chunks - 1) / chunks), axis);
+}
+
+Item unbind(Call& call) {
+  const GraphValue x = call.tensor("self");
+  const int64_t axis = call.axis("dim", call.graph().rank(x));
+  std::vector<GraphValue> parts;
+  for (int64_t i = 0; i < known_size(call, x, axis); ++i) parts.push_back(call.graph().select_index(x, axis, i));
+  return parts;
+}
+
+Item broadcast_tensors(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const std::vector<GraphValue> values = call.tensors("tensors");
+  std::vector<int64_t> known;
+  for (const GraphValue value : values) known = broadcast_shapes(known, graph.type(value).shape);
+  const int64_t rank = static_cast<int64_t>(known.size());
+  Extents shape(known.begin(), known.end());
+  for (const GraphValue value : values) {  // a free size is that of a tensor that has it
+    for (int64_t axis = 0; axis < graph.rank(value); ++axis) {
+      const int64_t at = rank - graph.rank(value) + axis;
+      if (known[at] == kFreeSize && graph.type(value).shape[axis] == kFreeSize) shape[at] = graph.size(value, axis);
+    }
+  }
+  std::vector<GraphValue> result;
+  for (const GraphValue value : values) result.push_back(graph.broadcast(value, shape));
+  return result;
+}
+
+Item repeat(Call& call) {
+  GraphValue x = call.tensor("self");
+  const auto repeats = call.integers("repeats");
+  while (call.graph().rank(x) < static_cast<int64_t>(repeats.size())) x = call.graph().unsqueeze(x, 0);
+  return call.graph().tile(x, repeats);
+}
+
+// Each element `repeats` times in a row.
+Item repeat_interleave(Call& call) {
+  GraphBuilder& graph = call.graph();
+  GraphValue x = call.tensor("self");
+  if (!call.has("dim")) x = graph.reshape(x, {Extent(-1)});
+  const int64_t axis = call.has("dim") ? call.axis("dim", graph.rank(x)) : 0;
+  const int64_t times = call.integer("repeats");
+  Extents shape = graph.sizes(x);
+  shape[axis] = graph.product(shape[axis], times);
+  std::vector<int64_t> repeats(graph.rank(x) + 1, 1);
+  repeats[axis + 1] = times;
+  return graph.reshape(graph.tile(graph.unsqueeze(x, axis + 1), repeats), shape);
+}
+
+}  // namespace
+
+void add_joins(ImportTable& table) {
+  table.insert({{"cat", concatenate},
+                {"concat", concatenate},
+                {"concatenate", concatenate},
+                {"stack", stack},
+                {"split", split},
+                {"split_with_sizes", split},
+                {"unsafe_split", split},
+                {"unsafe_split_with_sizes", split},
+                {"chunk", chunk},
+                {"unsafe_chunk", chunk},
+                {"unbind", unbind},
+                {"broadcast_tensors", broadcast_tensors},
+                {"repeat", repeat},
+                {"repeat_interleave", repeat_interleave}});
+}
+
+}  // namespace belfry::internal

@@ -1,0 +1,106 @@
+// Products of matrices.
+#include <cctype>
+#include <map>
+
+#include "export/internal/import/import_table.h"
+
+namespace belfry::internal {
+namespace {
+
+// Vectors become matrices of one row or column, whose axis the result loses again.
+GraphValue product(GraphBuilder& graph, GraphValue a, GraphValue b) {
+  const bool row = graph.rank(a) == 1;
+  const bool column = graph.rank(b) == 1;
+  GraphValue result = graph.matmul(row ? graph.unsqueeze(a, 0) : a, column ? graph.unsqueeze(b, 1) : b);
+  if (column) result = graph.squeeze(result, {-1});
+  if (row) result = graph.squeeze(result, {column ? -1 : -2});
+  return result;
+}
+
+Item matmul(Call& call) {
+  for (const char* second : {"mat2", "vec", "tensor"}) {
+    if (call.has(second)) return product(call.graph(), call.tensor("self"), call.tensor(second));
+  }
+  return product(call.graph(), call.tensor("self"), call.tensor("other"));
+}
+
+Item linear(Call& call) {
+  if (call.graph().rank(call.tensor("weight")) != 2) refuse_call("its weight is no matrix");
+  return call.graph().linear(call.tensor("input"), call.tensor("weight"), call.optional_tensor("bias"));
+}
+
+GraphValue scaled(Call& call, GraphValue x, std::string_view factor) {
+  if (!call.has(factor) || call.number(factor) == 1) return x;
+  return call.graph().binary(Operation::kMultiply, x, call.operand(factor, call.dtype()));
+}
+
+// beta * self + alpha * (first @ second)
+Item add_product(Call& call, std::string_view first, std::string_view second) {
+  const GraphValue term = scaled(call, product(call.graph(), call.tensor(first), call.tensor(second)), "alpha");
+  if (call.number_or("beta", 1) == 0) return term;  // whatever self is, NaN too
+  return call.graph().binary(Operation::kAdd, scaled(call, call.tensor("self"), "beta"), term);
+}
+
+Item addmm(Call& call) { return add_product(call, "mat1", "mat2"); }
+Item addmv(Call& call) { return add_product(call, "mat", "vec"); }
+Item baddbmm(Call& call) { return add_product(call, "batch1", "batch2"); }
+
+GraphValue einsum_of(Call& call, const std::vector<GraphValue>& operands, const std::string& equation) {
+  return call.graph().node(Operation::kEinsum, operands, {{"equation", equation}}, {call.type()})[0];
+}
+
+// Without an arrow the result has the letters that come once, in their order.
+std::string with_result(std::string equation) {
+  std::erase(equation, ' ');
+  if (equation.find("->") != std::string::npos) return equation;
+  std::map<char, int> counts;
+  for (const char c : equation) {
+    if (std::isalpha(static_cast<unsigned char>(c))) ++counts[c];
+  }
+  std::string result = equation.find("...") == std::string::npos ? "" : "...";
+  for (const auto& [letter, count] : counts) {
+    if (count == 1) result += letter;
+  }
+  return equation + "->" + result;
+}
+
+Item einsum(Call& call) {
+  const std::string equation = with_result(call.text_or("equation", ""));
+  const auto operands = call.tensors("tensors");
+  if (operands.size() > 2) refuse_call("it has ", operands.size(), " operands");
+  return einsum_of(call, operands, equation);
+}
+
+// y[..., o] = a[..., i] * w[o, i, j] * b[..., j]
+Item bilinear(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue a = call.tensor("input1");
+  const GraphValue b = call.tensor("input2");
+  const GraphValue weight = call.tensor("weight");
+  if (graph.rank(a) != 2) refuse_call("its operands have rank ", graph.rank(a));
+  const std::vector<int64_t> shape = graph.type(weight).shape;
+  const GraphValue flat = graph.reshape(weight, {shape[0] * shape[1], shape[2]});
+  // [n, o * i] = b @ flat^T, then the sum over i with a.
+  const GraphValue rows = graph.reshape(graph.linear(b, flat), {graph.size(b, 0), shape[0], shape[1]});
+  const GraphValue products = graph.binary(Operation::kMultiply, rows, graph.unsqueeze(a, 1));
+  const GraphValue result = graph.reduce(Operation::kSum, products, {2});
+  return call.has("bias") ? graph.binary(Operation::kAdd, result, call.tensor("bias")) : result;
+}
+
+}  // namespace
+
+void add_linear_algebra(ImportTable& table) {
+  table.insert({{"linear", linear},
+                {"matmul", matmul},
+                {"mm", matmul},
+                {"bmm", matmul},
+                {"mv", matmul},
+                {"dot", matmul},
+                {"addmm", addmm},
+                {"addmv", addmv},
+                {"baddbmm", baddbmm},
+                {"einsum", einsum},
+                {"bilinear", bilinear}});
+}
+
+}  // namespace belfry::internal

@@ -1,0 +1,92 @@
+#include "export/internal/tensorflow/lowering.h"
+
+#include <ATen/ATen.h>
+
+#include "core/error.h"
+
+namespace belfry::internal {
+namespace {
+
+const LoweringTable& lowering_table() {
+  static const LoweringTable table = [] {
+    LoweringTable all;
+    for (const auto add :
+         {add_convolution_lowerings, add_elementwise_lowerings, add_indexing_lowerings, add_layer_lowerings,
+          add_pooling_lowerings, add_recurrent_lowerings, add_reduction_lowerings, add_shape_lowerings}) {
+      add(all);
+    }
+    return all;
+  }();
+  return table;
+}
+
+// The folder of a variable: "net/fc1" of "net/fc1/weight".
+std::string folder_of(const std::string& variable) {
+  const size_t slash = variable.rfind('/');
+  return slash == std::string::npos ? "" : variable.substr(0, slash);
+}
+
+}  // namespace
+
+void Lowering::run() {
+  for (const size_t i : graph_.live_nodes()) {
+    const GraphNode& node = graph_.nodes()[i];
+    if (node.operation == Operation::kConstant || node.operation == Operation::kVariable) continue;
+    out_.set_scope(folder_of(node.place));
+    try {
+      lower(node);
+    } catch (const c10::Error& error) {
+      problems_.push_back({to_string(node.operation), error.what_without_backtrace(), node.place});
+    } catch (const std::exception& error) {
+      problems_.push_back({to_string(node.operation), error.what(), node.place});
+    }
+    for (const GraphValue output : node.outputs) {  // what a problem left out, so that the rest can be tried
+      tensors_.try_emplace(output.id, TfTensor{"", graph_.type(output).dtype});
+    }
+  }
+}
+
+void Lowering::lower(const GraphNode& node) {
+  if (node.operation == Operation::kUnsupported) {
+    problems_.push_back({node.attributes.text("name"), node.attributes.text("reason"), node.place});
+    return;
+  }
+  if (node.operation == Operation::kInput) {
+    const GraphType& type = result_type(node);
+    set(node, out_.placeholder(node.attributes.text("name"), type.dtype, type.shape));
+    return;
+  }
+  const auto found = lowering_table().find(node.operation);
+  if (found == lowering_table().end()) fail(ErrorKind::kUnimplemented, "no operation of TensorFlow computes it");
+  found->second(*this, node);
+}
+
+std::string Lowering::name_of(GraphValue value) const {
+  const GraphNode& node = graph_.producer(value);
+  return node.operation == Operation::kVariable ? node.attributes.text("name") : "";
+}
+
+TfTensor Lowering::of(GraphValue value) {
+  const auto found = tensors_.find(value.id);
+  if (found != tensors_.end()) return found->second;
+  const at::Tensor* tensor = graph_.literal(value);
+  if (!tensor) fail(ErrorKind::kInternal, "a value is read before it is made");
+  return tensors_[value.id] = out_.constant(*tensor, name_of(value));
+}
+
+TfTensor Lowering::input(const GraphNode& node, size_t i) { return of(node.inputs.at(i)); }
+
+TfTensor Lowering::derived(const GraphNode& node, size_t i, const at::Tensor& tensor) {
+  return out_.constant(tensor, name_of(node.inputs.at(i)));
+}
+
+TfTensor Lowering::permuted(const GraphNode& node, size_t i, const std::vector<int64_t>& permutation) {
+  if (const at::Tensor* known = literal(node, i)) return derived(node, i, known->permute(permutation));
+  return out_.transpose(input(node, i), permutation);
+}
+
+void Lowering::set(const GraphNode& node, const TfTensor& tensor, size_t output) {
+  tensors_[node.outputs.at(output).id] = tensor;
+}
+
+}  // namespace belfry::internal

@@ -1,0 +1,120 @@
+#include "export/saved_model_writer.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "export/internal/tensorflow/lowering.h"
+
+namespace belfry {
+namespace {
+
+// Of the first TensorFlow 2 releases: old enough for any server, young enough for the operations in use.
+constexpr int kProducer = 1395;
+constexpr const char* kPredictMethod = "tensorflow/serving/predict";  // raw tensors allow no other
+
+using internal::Lowering;
+using internal::TfTensor;
+
+void describe(proto::TensorInfo& info, const TfTensor& tensor, const GraphType& type) {
+  info.set_name(tensor.name.find(':') == std::string::npos ? tensor.name + ":0" : tensor.name);
+  info.set_dtype(internal::tensorflow_dtype(type.dtype));
+  internal::set_shape(*info.mutable_tensor_shape(), type.shape);
+}
+
+void add_inputs(proto::SignatureDef& signature, const Graph& graph, Lowering& lowering) {
+  for (const GraphNode& node : graph.nodes()) {
+    if (node.operation != Operation::kInput) continue;
+    describe((*signature.mutable_inputs())[node.attributes.text("name")], lowering.of(node.outputs[0]),
+             graph.type(node.outputs[0]));
+  }
+}
+
+// A node of its own for each output, so that none is an input or a constant itself.
+TfTensor output_tensor(Lowering& lowering, const TracedSignature& signature, const TracedSignature::Output& output,
+                       GraphValue value) {
+  const TfTensor tensor = lowering.of(value);
+  return lowering.out()
+      .node("Identity", signature.name + "/" + output.name)
+      .input(tensor)
+      .type("T", tensor.dtype)
+      .output(tensor.dtype);
+}
+
+proto::SignatureDef signature_def(const Graph& graph, const TracedSignature& signature, Lowering& lowering) {
+  proto::SignatureDef def;
+  def.set_method_name(kPredictMethod);
+  add_inputs(def, graph, lowering);
+  for (const auto& output : signature.outputs) {
+    const GraphValue value = graph.outputs().at(output.index).value;
+    describe((*def.mutable_outputs())[output.name], output_tensor(lowering, signature, output, value),
+             graph.type(value));
+  }
+  return def;
+}
+
+// Equal problems in one line with all their places.
+std::vector<std::string> texts_of(const std::vector<internal::LoweringProblem>& problems) {
+  std::map<std::string, std::set<std::string>> places;
+  std::map<std::string, size_t> counts;
+  for (const auto& problem : problems) {
+    const std::string text = concat(problem.operation, ": ", problem.reason);
+    ++counts[text];
+    if (!problem.place.empty()) places[text].insert(problem.place);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [text, count] : counts) {
+    std::string line = count > 1 ? concat(text, ", ", count, " times") : text;
+    const char* separator = " (near ";
+    for (const std::string& place : places[text]) {
+      line += concat(separator, "'", place, "'");
+      separator = ", ";
+    }
+    texts.push_back(places[text].empty() ? line : line + ")");
+  }
+  return texts;
+}
+
+std::string deterministic_bytes(const proto::SavedModel& model) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  if (!model.SerializeToCodedStream(&coded)) fail(ErrorKind::kInternal, "SavedModel: the message cannot be written");
+  coded.Trim();
+  return bytes;
+}
+
+std::string bytes_of(const Graph& graph, const std::vector<TracedSignature>& signatures, Lowering& lowering) {
+  proto::SavedModel model;
+  model.set_saved_model_schema_version(1);
+  proto::MetaGraphDef& meta = *model.add_meta_graphs();
+  meta.mutable_meta_info_def()->add_tags("serve");
+  meta.mutable_meta_info_def()->set_stripped_default_attrs(true);
+  for (const TracedSignature& signature : signatures) {
+    (*meta.mutable_signature_def())[signature.name] = signature_def(graph, signature, lowering);
+  }
+  *meta.mutable_graph_def() = lowering.out().graph();
+  meta.mutable_graph_def()->mutable_versions()->set_producer(kProducer);
+  return deterministic_bytes(model);
+}
+
+}  // namespace
+
+SavedModel saved_model_bytes(const Graph& graph, const std::vector<TracedSignature>& signatures,
+                             const SavedModelOptions& options) {
+  Lowering lowering(graph);
+  lowering.run();
+  if (!lowering.problems().empty()) return {"", texts_of(lowering.problems())};
+  if (lowering.out().constant_bytes() > options.constant_bytes_limit) {
+    return {"",
+            {concat("its weights need ", lowering.out().constant_bytes(),
+                    " bytes as constants, and a SavedModel holds ", options.constant_bytes_limit)}};
+  }
+  return {bytes_of(graph, signatures, lowering), {}};
+}
+
+}  // namespace belfry

@@ -1,0 +1,31 @@
+// Writes a graph as TensorFlow's SavedModel, which TensorFlow, its command line and TensorFlow Serving run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "export_output.h"
+#include "graph/graph.h"
+#include "torchscript_writer.h"
+
+namespace belfry {
+
+struct SavedModel {
+  std::string bytes;                  // of saved_model.pb; empty when there are problems
+  std::vector<std::string> problems;  // every operation that TensorFlow cannot express, with its reason and places
+};
+
+struct SavedModelOptions {
+  // Protobuf holds 2 GB in a message; a graph whose constants need more is a problem.
+  int64_t constant_bytes_limit = 1'900'000'000;
+};
+
+// One MetaGraph with the tag "serve" and the weights as constants, named after their variables. Inputs are placeholders
+// named after those of the receiver, as far as TensorFlow allows their letters; the signatures have the names as they
+// are. Since the inputs are plain tensors, every signature is served by the predict method. The same graph gives the
+// same bytes.
+SavedModel saved_model_bytes(const Graph& graph, const std::vector<TracedSignature>& signatures,
+                             const SavedModelOptions& options = {});
+
+}  // namespace belfry

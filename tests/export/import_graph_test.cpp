@@ -1,0 +1,98 @@
+#include "export/internal/import/import_graph.h"
+
+#include <torch/torch.h>
+
+#include "export_cases.h"
+#include "graph_evaluator.h"
+#include "loaded_model.h"
+#include "tests/support/check_fails.h"
+#include "tests/testing.h"
+
+using namespace belfry;
+using namespace belfry::testing;
+
+namespace {
+
+void compare(const TensorDict& got, const TensorDict& wanted) {
+  for (const auto& [name, value] : wanted) {
+    const at::Tensor& tensor = got.at(name).tensor();
+    REQUIRE(tensor.scalar_type() == value.tensor().scalar_type());
+    REQUIRE(tensor.sizes() == value.tensor().sizes());
+    CHECK(at::allclose(tensor.to(at::kDouble), value.tensor().to(at::kDouble), 1e-5, 1e-5, /*equal_nan=*/true));
+  }
+}
+
+void check_import(const ExportCase& one) {
+  INFO(one.name);
+  const Trace traced = trace(one.request);
+  const Graph graph = internal::import_graph(traced);
+  INFO(to_string(graph));
+  const torch::NoGradGuard no_grad;
+  for (const int64_t rows : {3, 1, 2, 7}) {
+    INFO(rows << " rows");
+    const Features features = features_for(one.request.receiver, rows, 100 + rows);
+    compare(evaluate(graph, features), one.request.function(features));
+  }
+}
+
+void check_imports(const ExportCases& cases) {
+  for (const ExportCase& one : cases) {
+    INFO(one.name);
+    CHECK_NOTHROW(check_import(one));
+  }
+}
+
+std::string imported_text(const TraceRequest& request) { return to_string(internal::import_graph(trace(request))); }
+
+}  // namespace
+
+TEST_CASE("Element-wise operations mean the same in a graph", "[export][graph]") { check_imports(elementwise_cases()); }
+TEST_CASE("Reductions mean the same in a graph", "[export][graph]") { check_imports(reduction_cases()); }
+TEST_CASE("Shapes mean the same in a graph", "[export][graph]") { check_imports(shape_cases()); }
+TEST_CASE("Indexing means the same in a graph", "[export][graph]") { check_imports(indexing_cases()); }
+TEST_CASE("Layers mean the same in a graph", "[export][graph]") { check_imports(layer_cases()); }
+TEST_CASE("Recurrent layers mean the same in a graph", "[export][graph]") { check_imports(recurrent_cases()); }
+TEST_CASE("Losses mean the same in a graph", "[export][graph]") { check_imports(loss_cases()); }
+TEST_CASE("Models mean the same in a graph", "[export][graph]") { check_imports(model_cases()); }
+
+TEST_CASE("A graph reads as a list of operations with types and places", "[export][graph]") {
+  torch::nn::Linear linear(4, 2);
+  const auto request = request_of([linear](const at::Tensor& x) mutable { return linear->forward(x).relu(); },
+                                  {.shape = {-1, 4}}, named_tensors("net", *linear));
+  CHECK(imported_text(request) ==
+        "%0 Float[-1, 4] = input(name='x')\n"
+        "%1 Float[2, 4] = variable(name='net/weight', value=tensor)\n"
+        "%2 Float[2] = variable(name='net/bias', value=tensor)\n"
+        "%3 Float[-1, 2] = linear(%0, %1, %2)  # net/weight\n"
+        "%4 Float[-1, 2] = relu(%3)  # net/weight\n"
+        "return 'y' %4\n");
+}
+
+TEST_CASE("What a graph cannot express stands in it with LibTorch's name and the reason", "[export][graph][refusal]") {
+  const auto unknown = [](const at::Tensor& x) { return at::cdist(x.sinh(), x).cumprod(1); };
+  const std::string text = imported_text(request_of(unknown));
+  CHECK_THAT(text, Catch::Contains("name='aten::sinh'"));
+  CHECK_THAT(text, Catch::Contains("name='aten::cdist'"));
+  CHECK_THAT(text, Catch::Contains("name='aten::cumprod'"));
+}
+
+TEST_CASE("What would drop the axis of the batch from a single row is refused", "[export][graph][refusal]") {
+  const auto squeeze = [](const at::Tensor& x) { return x.sum(1, true).squeeze(); };
+  CHECK_THAT(imported_text(request_of(squeeze)), Catch::Contains("name another axis"));
+}
+
+TEST_CASE("Writes that a graph of values would lose are refused", "[export][graph][refusal]") {
+  const auto through_view = [](const at::Tensor& x) {
+    const at::Tensor copy = x * 1;
+    const at::Tensor flat = copy.view({-1, 24});
+    copy.add_(1);
+    return flat;
+  };
+  CHECK_THAT(imported_text(request_of(through_view)), Catch::Contains("under another name"));
+  const auto into_part = [](const at::Tensor& x) {
+    const at::Tensor copy = x.clone();
+    copy.select(1, 0).fill_(7);
+    return copy * 2;
+  };
+  CHECK_THAT(imported_text(request_of(into_part)), Catch::Contains("fill_"));
+}

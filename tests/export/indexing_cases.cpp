@@ -1,0 +1,69 @@
+#include "export_cases.h"
+
+namespace belfry::testing {
+
+namespace nn = torch::nn;
+using at::Tensor;
+using torch::indexing::Slice;
+
+ExportCases indexing_cases() {
+  const Tensor few = torch::tensor({0, 3, 1});
+  const Tensor negative = torch::tensor({-1, 2});
+  return {
+      of_one("index",
+             [=](const Tensor& x) {
+               return x.index({Slice(), few});
+             }),
+      of_one("index_negative",
+             [=](const Tensor& x) {
+               return x.index({Slice(), negative});
+             }),
+      of_one("index_two",
+             [=](const Tensor& x) {
+               return x.index({Slice(), negative, torch::tensor({1, 5})});
+             }),
+      of_one("index_apart",
+             [=](const Tensor& x) {
+               return x.unsqueeze(1).index({torch::tensor({0, 0}), Slice(), few.slice(0, 0, 2)});
+             }),
+      of_one("index_select",
+             [](const Tensor& x) {
+               return x.index_select(2, torch::tensor({5, 0, 0}));
+             }),
+      of_one("index_mask", [](const Tensor& x) { return x.index({x.select(1, 0).select(1, 0) > -9}); }),
+      of_one("masked_select", [](const Tensor& x) { return x.masked_select(x > -9); }),
+      of_two(
+          "index_by_rows",
+          [](const Tensor& x, const Tensor& i) {
+            return x.index({at::arange(x.size(0)), i});
+          },
+          floats({-1, 6}), ids(6, {-1})),
+      of_two(
+          "gather", [](const Tensor& x, const Tensor& i) { return x.gather(1, i); }, floats({-1, 6}), ids(6, {-1, 2})),
+      of_two(
+          "gather_last", [](const Tensor& x, const Tensor& i) { return x.gather(2, i); }, floats({-1, 4, 6}),
+          ids(6, {-1, 4, 2})),
+      of_two(
+          "gather_fewer", [](const Tensor& x, const Tensor& i) { return x.gather(1, i); }, floats({-1, 4, 6}),
+          ids(4, {-1, 2, 3})),
+      of_two(
+          "take_along", [](const Tensor& x, const Tensor& i) { return at::take_along_dim(x, i, 1); }, floats({-1, 6}),
+          ids(6, {-1, 2})),
+      of_two(
+          "scatter", [](const Tensor& x, const Tensor& i) { return at::zeros_like(x).scatter(1, i, 1.0); },
+          floats({-1, 6}), ids(6, {-1, 1})),
+      of_two(
+          "scatter_source", [](const Tensor& x, const Tensor& i) { return x.scatter(1, i, x.slice(1, 0, 1) * 9); },
+          floats({-1, 6}), ids(6, {-1, 1})),
+      of_one(
+          "one_hot", [](const Tensor& x) { return at::one_hot(x, 5).to(torch::kFloat); }, ids(5, {-1, 3})),
+      of_module("embedding", nn::Embedding(9, 4), ids(9, {-1, 3})),
+      of_module("embedding_bag_sum", nn::EmbeddingBag(nn::EmbeddingBagOptions(9, 4).mode(torch::kSum)),
+                ids(9, {-1, 3})),
+      of_module("embedding_bag_mean", nn::EmbeddingBag(nn::EmbeddingBagOptions(9, 4)), ids(9, {-1, 3})),
+      of_module("embedding_bag_max", nn::EmbeddingBag(nn::EmbeddingBagOptions(9, 4).mode(torch::kMax)),
+                ids(9, {-1, 3})),
+  };
+}
+
+}  // namespace belfry::testing

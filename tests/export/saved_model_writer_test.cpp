@@ -1,0 +1,180 @@
+#include "export/saved_model_writer.h"
+
+#include <torch/torch.h>
+
+#include <map>
+#include <regex>
+#include <set>
+
+#include "belfry/core/saved_model.pb.h"
+#include "export/internal/import/import_graph.h"
+#include "export_cases.h"
+#include "loaded_model.h"
+#include "tests/support/check_fails.h"
+#include "tests/testing.h"
+
+using namespace belfry;
+using namespace belfry::testing;
+
+namespace {
+
+SavedModel written(const TraceRequest& request, const SavedModelOptions& options = {}) {
+  const Trace traced = trace(request);
+  return saved_model_bytes(internal::import_graph(traced), default_signature(traced), options);
+}
+
+proto::MetaGraphDef decoded(const SavedModel& model) {
+  INFO((model.problems.empty() ? "" : model.problems[0]));
+  REQUIRE(model.problems.empty());
+  proto::SavedModel message;
+  REQUIRE(message.ParseFromString(model.bytes));
+  REQUIRE(message.meta_graphs_size() == 1);
+  return message.meta_graphs(0);
+}
+
+std::map<std::string, proto::NodeDef> nodes_of(const proto::MetaGraphDef& meta) {
+  std::map<std::string, proto::NodeDef> nodes;
+  for (const proto::NodeDef& node : meta.graph_def().node()) nodes[node.name()] = node;
+  return nodes;
+}
+
+// Attributes without a default, which TensorFlow's loaders insist on.
+const std::map<std::string, std::vector<std::string>>& required_attributes() {
+  static const std::map<std::string, std::vector<std::string>> required{
+      {"Placeholder", {"dtype"}},
+      {"Const", {"dtype", "value"}},
+      {"MatMul", {"T"}},
+      {"BatchMatMulV2", {"T"}},
+      {"Cast", {"SrcT", "DstT"}},
+      {"ConcatV2", {"N", "T"}},
+      {"Pack", {"N", "T"}},
+      {"Unpack", {"num", "T"}},
+      {"Split", {"num_split", "T"}},
+      {"SplitV", {"num_split", "T"}},
+      {"StridedSlice", {"T", "Index"}},
+      {"GatherV2", {"Tparams", "Tindices", "Taxis"}},
+      {"GatherNd", {"Tparams", "Tindices"}},
+      {"TensorScatterUpdate", {"T", "Tindices"}},
+      {"Conv2D", {"T", "strides", "padding"}},
+      {"Conv3D", {"T", "strides", "padding"}},
+      {"Conv2DBackpropInput", {"T", "strides", "padding"}},
+      {"DepthwiseConv2dNative", {"T", "strides", "padding"}},
+      {"MaxPool", {"ksize", "strides", "padding"}},
+      {"AvgPool", {"ksize", "strides", "padding", "T"}},
+      {"MaxPool3D", {"ksize", "strides", "padding", "T"}},
+      {"AvgPool3D", {"ksize", "strides", "padding", "T"}},
+      {"MirrorPad", {"T", "mode"}},
+      {"Einsum", {"equation", "N", "T"}},
+      {"Fill", {"T"}}};
+  return required;
+}
+
+const std::set<std::string>& without_type() {
+  static const std::set<std::string> names{"LogicalAnd", "LogicalOr",   "LogicalNot", "Any",  "All",      "Where",
+                                           "Range",      "Placeholder", "Const",      "Cast", "GatherV2", "GatherNd"};
+  return names;
+}
+
+// Everything that a loader would find wrong without running the graph.
+void check_nodes(const proto::MetaGraphDef& meta) {
+  const auto nodes = nodes_of(meta);
+  CHECK(nodes.size() == static_cast<size_t>(meta.graph_def().node_size()));  // no name comes twice
+  for (const auto& [name, node] : nodes) {
+    INFO(name << " = " << node.op());
+    CHECK(std::regex_match(name, std::regex("[A-Za-z0-9.][A-Za-z0-9_.\\\\/>-]*")));
+    if (!without_type().contains(node.op())) CHECK(node.attr().contains("T"));
+    const auto required = required_attributes().find(node.op());
+    if (required != required_attributes().end()) {
+      for (const std::string& attribute : required->second) CHECK(node.attr().contains(attribute));
+    }
+    for (const std::string& input : node.input()) CHECK(nodes.contains(input.substr(0, input.find(':'))));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Every case is written with whole nodes", "[export][savedmodel]") {
+  for (const ExportCase& one : all_export_cases()) {
+    INFO(one.name);
+    const SavedModel model = written(one.request);
+    const std::string problem = model.problems.empty() ? "" : model.problems[0];
+    CHECK(problem.empty());
+    if (problem.empty()) check_nodes(decoded(model));
+  }
+}
+
+TEST_CASE("A SavedModel has one graph to serve, with its signatures", "[export][savedmodel]") {
+  const auto meta = decoded(written(wide_and_deep_request()));
+  REQUIRE(meta.meta_info_def().tags_size() == 1);
+  CHECK(meta.meta_info_def().tags(0) == "serve");
+  CHECK(meta.meta_info_def().stripped_default_attrs());
+  CHECK(meta.graph_def().versions().producer() == 1395);
+  const auto& signature = meta.signature_def().at(kServingDefault);
+  CHECK(signature.method_name() == "tensorflow/serving/predict");
+  REQUIRE(signature.inputs_size() == 3);
+  REQUIRE(signature.outputs_size() == 2);
+  const auto& ids = signature.inputs().at("ids");
+  CHECK(ids.name() == "ids:0");
+  CHECK(ids.dtype() == proto::DT_INT64);
+  REQUIRE(ids.tensor_shape().dim_size() == 1);
+  CHECK(ids.tensor_shape().dim(0).size() == -1);
+  const auto& logits = signature.outputs().at("logits");
+  CHECK(logits.dtype() == proto::DT_FLOAT);
+  REQUIRE(logits.tensor_shape().dim_size() == 2);
+  CHECK(logits.tensor_shape().dim(0).size() == -1);
+  CHECK(logits.tensor_shape().dim(1).size() == 3);
+  CHECK(nodes_of(meta).contains("serving_default/logits"));
+}
+
+TEST_CASE("Weights are constants named after their variables", "[export][savedmodel]") {
+  const TraceRequest request = wide_and_deep_request();
+  const auto nodes = nodes_of(decoded(written(request)));
+  for (const auto& [name, tensor] : request.variables) {
+    INFO(name);
+    REQUIRE(nodes.contains(name));
+    CHECK(nodes.at(name).op() == "Const");
+    const auto& value = nodes.at(name).attr().at("value").tensor();
+    const at::Tensor whole = tensor.contiguous();
+    CHECK(value.tensor_content() == std::string(static_cast<const char*>(whole.const_data_ptr()), whole.nbytes()));
+  }
+}
+
+TEST_CASE("The same model gives the same SavedModel", "[export][savedmodel]") {
+  const TraceRequest request = attention_request();
+  CHECK(written(request).bytes == written(request).bytes);
+}
+
+TEST_CASE("Names of any letters stay in the signature", "[export][savedmodel]") {
+  const auto function = [](const Features& features) -> TensorDict {
+    return {{"größe !", features["_x y"] * 2}, {"größe ?", features["_x y"] * 3}};
+  };
+  const auto meta = decoded(written({function, ServingInputReceiver(Specs{{"_x y", {.shape = {-1, 2}}}}), {}}));
+  check_nodes(meta);
+  const auto& signature = meta.signature_def().at(kServingDefault);
+  CHECK(signature.inputs().contains("_x y"));
+  CHECK(signature.outputs().contains("größe !"));
+  CHECK(signature.outputs().at("größe !").name() != signature.outputs().at("größe ?").name());
+}
+
+TEST_CASE("Every operation that TensorFlow lacks is told with its places", "[export][savedmodel][refusal]") {
+  torch::nn::Sequential net(torch::nn::Linear(6, 6), torch::nn::Linear(6, 6));
+  const auto function = [net](const at::Tensor& x) mutable {
+    const at::Tensor y = net->children()[0]->as<torch::nn::Linear>()->forward(x).sinh();
+    const at::Tensor z = net->children()[1]->as<torch::nn::Linear>()->forward(y).sinh();
+    return at::max_pool1d(z, 2, 1, 0, 2).cumprod(2);
+  };
+  const SavedModel model = written(request_of(function, {.shape = {-1, 4, 6}}, named_tensors("net", *net)));
+  CHECK(model.bytes.empty());
+  REQUIRE(model.problems.size() == 3);
+  CHECK_THAT(model.problems[0], Catch::StartsWith("aten::cumprod: "));
+  CHECK_THAT(model.problems[1], Catch::Contains("aten::sinh") && Catch::Contains("2 times") &&
+                                    Catch::Contains("'net/0/") && Catch::Contains("'net/1/"));
+  CHECK_THAT(model.problems[2], Catch::StartsWith("max_pool: TensorFlow has no dilations"));
+}
+
+TEST_CASE("A model too large for one message is refused", "[export][savedmodel][refusal]") {
+  const SavedModel model = written(wide_and_deep_request(), {.constant_bytes_limit = 100});
+  CHECK(model.bytes.empty());
+  REQUIRE(model.problems.size() == 1);
+  CHECK_THAT(model.problems[0], Catch::Contains("a SavedModel holds 100"));
+}
