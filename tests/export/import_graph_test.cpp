@@ -61,11 +61,11 @@ TEST_CASE("A graph reads as a list of operations with types and places", "[expor
                                   {.shape = {-1, 4}}, named_tensors("net", *linear));
   CHECK(imported_text(request) ==
         "%0 Float[-1, 4] = input(name='x')\n"
-        "%1 Float[2, 4] = variable(name='net/weight', value=tensor)\n"
-        "%2 Float[2] = variable(name='net/bias', value=tensor)\n"
-        "%3 Float[-1, 2] = linear(%0, %1, %2)  # net/weight\n"
-        "%4 Float[-1, 2] = relu(%3)  # net/weight\n"
-        "return 'y' %4\n");
+        "%1 Float[2] = variable(name='net/bias', value=tensor)\n"
+        "%2 Float[2, 4] = variable(name='net/weight', value=tensor)\n"
+        "%4 Float[-1, 2] = linear(%0, %2, %1)  # net/bias\n"
+        "%5 Float[-1, 2] = relu(%4)  # net/bias\n"
+        "return 'y' %5\n");
 }
 
 TEST_CASE("What a graph cannot express stands in it with LibTorch's name and the reason", "[export][graph][refusal]") {

@@ -134,12 +134,16 @@ class Importer {
       why = error.what();
     }
     for (const jit::Value* output : node.outputs()) items_[output] = unsupported_item(node, output, why);
+    const auto shared = shared_writes_.find(&node);
+    if (shared == shared_writes_.end()) return;
+    for (const jit::Value* changed : shared->second) items_[changed] = unsupported_item(node, changed, why);
   }
 
   Item call(const jit::Node& node) {
     if (!node.kind().is_aten()) refuse_call("it is not an operation of LibTorch's own");
-    if (shared_writes_.contains(&node))
+    if (shared_writes_.contains(&node)) {
       refuse_call("it writes into a tensor that is read under another name behind it");
+    }
     std::string name = node.kind().toUnqualString();
     if (name.size() > 2 && name.ends_with('_') && !name.ends_with("__")) name.pop_back();
     const auto found = import_table().find(name);
@@ -204,7 +208,7 @@ class Importer {
   }
 
   const Trace& trace_;
-  const std::unordered_set<const jit::Node*> shared_writes_;
+  const SharedWrites shared_writes_;
   VariableNames names_;
   GraphBuilder builder_;
   ItemMap items_;

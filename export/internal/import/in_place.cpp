@@ -95,22 +95,27 @@ bool are_apart(const Value* a, const Value* b) {
   return x != y && x->node() == y->node() && x->node()->kind() == c10::prim::ListUnpack;
 }
 
-bool is_shared(const Node* write, const Value* written, const std::vector<const Value*>& earlier,
-               const Memory& memory) {
-  return std::any_of(earlier.begin(), earlier.end(), [&](const Value* other) {
+// The names among `earlier` that show what `write` did to `written`, and are read behind it.
+std::vector<const Value*> changed_names(const Node* write, const Value* written,
+                                        const std::vector<const Value*>& earlier, const Memory& memory) {
+  std::vector<const Value*> changed;
+  std::copy_if(earlier.begin(), earlier.end(), std::back_inserter(changed), [&](const Value* other) {
     return memory.may_share(written, other) && !are_apart(written, other) && is_read_after(other, write);
   });
+  return changed;
 }
 
 }  // namespace
 
-std::unordered_set<const Node*> find_shared_writes(const torch::jit::Graph& graph) {
-  std::unordered_set<const Node*> shared;
+SharedWrites find_shared_writes(const torch::jit::Graph& graph) {
+  SharedWrites shared;
   const Memory memory(graph);
   std::vector<const Value*> earlier(graph.inputs().begin() + 1, graph.inputs().end());
   for (const Node* node : graph.nodes()) {
-    const Value* written = written_by(*node);
-    if (written && is_shared(node, written, earlier, memory)) shared.insert(node);
+    if (const Value* written = written_by(*node)) {
+      std::vector<const Value*> changed = changed_names(node, written, earlier, memory);
+      if (!changed.empty()) shared.emplace(node, std::move(changed));
+    }
     earlier.insert(earlier.end(), node->outputs().begin(), node->outputs().end());
   }
   return shared;

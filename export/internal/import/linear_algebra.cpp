@@ -7,10 +7,19 @@
 namespace belfry::internal {
 namespace {
 
+// The matrix that was transposed to make `b`; undefined when that is not what made it.
+GraphValue untransposed(GraphBuilder& graph, GraphValue b) {
+  const GraphNode& producer = graph.graph().producer(b);
+  const bool transposed = producer.operation == Operation::kTranspose && graph.rank(b) == 2;
+  return transposed ? producer.inputs[0] : GraphValue();
+}
+
 // Vectors become matrices of one row or column, whose axis the result loses again.
 GraphValue product(GraphBuilder& graph, GraphValue a, GraphValue b) {
   const bool row = graph.rank(a) == 1;
   const bool column = graph.rank(b) == 1;
+  const GraphValue weight = untransposed(graph, b);
+  if (weight.defined() && !row) return graph.linear(a, weight);
   GraphValue result = graph.matmul(row ? graph.unsqueeze(a, 0) : a, column ? graph.unsqueeze(b, 1) : b);
   if (column) result = graph.squeeze(result, {-1});
   if (row) result = graph.squeeze(result, {column ? -1 : -2});
@@ -29,8 +38,10 @@ Item linear(Call& call) {
   return call.graph().linear(call.tensor("input"), call.tensor("weight"), call.optional_tensor("bias"));
 }
 
+bool is_one(const Call& call, std::string_view factor) { return call.number_or(factor, 1) == 1; }
+
 GraphValue scaled(Call& call, GraphValue x, std::string_view factor) {
-  if (!call.has(factor) || call.number(factor) == 1) return x;
+  if (is_one(call, factor)) return x;
   return call.graph().binary(Operation::kMultiply, x, call.operand(factor, call.dtype()));
 }
 
@@ -41,7 +52,13 @@ Item add_product(Call& call, std::string_view first, std::string_view second) {
   return call.graph().binary(Operation::kAdd, scaled(call, call.tensor("self"), "beta"), term);
 }
 
-Item addmm(Call& call) { return add_product(call, "mat1", "mat2"); }
+// What a dense layer is traced as: addmm(bias, x, weight.t()).
+Item addmm(Call& call) {
+  const GraphValue weight = untransposed(call.graph(), call.tensor("mat2"));
+  const bool plain = is_one(call, "beta") && is_one(call, "alpha") && call.graph().rank(call.tensor("self")) == 1;
+  if (weight.defined() && plain) return call.graph().linear(call.tensor("mat1"), weight, call.tensor("self"));
+  return add_product(call, "mat1", "mat2");
+}
 Item addmv(Call& call) { return add_product(call, "mat", "vec"); }
 Item baddbmm(Call& call) { return add_product(call, "batch1", "batch2"); }
 
