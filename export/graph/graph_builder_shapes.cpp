@@ -240,6 +240,7 @@ GraphValue GraphBuilder::tile(GraphValue x, const std::vector<int64_t>& repeats)
   for (size_t axis = 0; axis < repeats.size(); ++axis) {
     if (result.shape[axis] != kFreeSize) result.shape[axis] *= repeats[axis];
   }
+  if (std::all_of(repeats.begin(), repeats.end(), [](int64_t times) { return times == 1; })) return x;
   return single(Operation::kTile, {x}, {{"repeats", repeats}}, result);
 }
 

@@ -132,6 +132,14 @@ ExportCases join_cases() {
              [](const Tensor& x) {
                return x.repeat({2, 1, 1, 1});
              }),
+      of_one("repeat_by_batch",
+             [](const Tensor& x) {
+               return at::arange(3, at::kFloat).repeat({x.size(0), 2}) + x.sum();
+             }),
+      of_one("repeat_rows_by_batch",
+             [](const Tensor& x) {
+               return at::arange(6, at::kFloat).view({3, 2}).repeat({x.size(0), 1}) + x.sum();
+             }),
       of_one("repeat_interleave", [](const Tensor& x) { return x.repeat_interleave(2, 1); }),
       of_one("repeat_interleave_rows", [](const Tensor& x) { return x.repeat_interleave(3, 0); }),
       of_one("repeat_interleave_flat", [](const Tensor& x) { return x.repeat_interleave(2); }),

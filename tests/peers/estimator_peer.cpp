@@ -85,7 +85,9 @@ std::string run(const std::string& folder) {
         {{"inputs", described(served)}, {"outputs", described(classifier.predict(served))}});
   write(join_path(folder, "variables.json"), variables(join_path(folder, "model")));
   const auto receiver = build_raw_serving_input_receiver_fn({{"x", {.shape = {-1, 2}}}, {"z", {.shape = {-1, 1}}}});
-  return classifier.export_saved_model(join_path(folder, "export"), receiver).path;
+  const ExportResult exported = classifier.export_saved_model(join_path(folder, "export"), receiver);
+  for (const FormatRefusal& refusal : exported.refusals) fail(ErrorKind::kInternal, refusal.problems.at(0));
+  return exported.path;
 }
 
 }  // namespace

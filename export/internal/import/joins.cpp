@@ -79,11 +79,27 @@ Item broadcast_tensors(Call& call) {
   return result;
 }
 
+// As often as the batch says: by a new axis in front of `axis`, which then becomes part of it.
+GraphValue repeat_axis(GraphBuilder& graph, GraphValue x, int64_t axis, const Extent& times) {
+  Extents shape = graph.sizes(x);
+  Extents apart = shape;
+  apart.insert(apart.begin() + axis, times);
+  shape[axis] = graph.product(shape[axis], times);
+  return graph.reshape(graph.broadcast(graph.unsqueeze(x, axis), apart), shape);
+}
+
 Item repeat(Call& call) {
+  GraphBuilder& graph = call.graph();
   GraphValue x = call.tensor("self");
-  const auto repeats = call.integers("repeats");
-  while (call.graph().rank(x) < static_cast<int64_t>(repeats.size())) x = call.graph().unsqueeze(x, 0);
-  return call.graph().tile(x, repeats);
+  const Extents repeats = call.extents("repeats");
+  while (graph.rank(x) < static_cast<int64_t>(repeats.size())) x = graph.unsqueeze(x, 0);
+  std::vector<int64_t> known;
+  for (size_t axis = 0; axis < repeats.size(); ++axis) {
+    const auto* number = std::get_if<int64_t>(&repeats[axis]);
+    known.push_back(number ? *number : 1);
+    if (!number) x = repeat_axis(graph, x, static_cast<int64_t>(axis), repeats[axis]);
+  }
+  return graph.tile(x, known);
 }
 
 // Each element `repeats` times in a row.
