@@ -110,6 +110,8 @@
 #include "export/export_directory.h"
 #include "export/export_output.h"
 #include "export/name_mangling.h"
+#include "export/predictor.h"
+#include "export/receiver_builder.h"
 #include "export/saved_model_export.h"
 #include "export/serving_input_receiver.h"
 #include "export/torchscript_writer.h"

@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "export/export_directory.h"
-#include "export/internal/import/import_graph.h"
 #include "export/saved_model_writer.h"
+#include "export/serving_graph.h"
 #include "export/torchscript_writer.h"
 
 namespace belfry {
@@ -57,22 +57,28 @@ TracedModel trace_model(const ExportRequest& request) {
   return {std::move(traced), std::move(signatures)};
 }
 
-// The file of one format, or why there is none.
+// The files of one format by their paths, or why there are none.
 struct Encoded {
   ExportFormat format;
-  std::string path;
-  std::string bytes;
-  std::vector<std::string> problems;
+  std::vector<std::pair<std::string, std::string>> files = {};
+  std::vector<std::string> problems = {};
 };
 
-Encoded encode(ExportFormat format, const TracedModel& model) {
+Encoded encode_saved_model(const TracedModel& model, const ServingInputReceiver& receiver) {
+  SavedModel saved = saved_model_bytes(serving_graph(model.trace, receiver, model.signatures));
+  Encoded encoded{ExportFormat::kSavedModel, {{"saved_model.pb", std::move(saved.bytes)}}, std::move(saved.problems)};
+  for (SavedModelAsset& asset : saved.assets) {
+    encoded.files.emplace_back("assets/" + asset.name, std::move(asset.bytes));
+  }
+  return encoded;
+}
+
+Encoded encode(ExportFormat format, const TracedModel& model, const ServingInputReceiver& receiver) {
   switch (format) {
     case ExportFormat::kTorchScript:
-      return {format, "torchscript/model.pt", torchscript_bytes(model.trace, model.signatures), {}};
-    case ExportFormat::kSavedModel: {
-      SavedModel saved = saved_model_bytes(internal::import_graph(model.trace), model.signatures);
-      return {format, "saved_model.pb", std::move(saved.bytes), std::move(saved.problems)};
-    }
+      return {format, {{"torchscript/model.pt", torchscript_bytes(model.trace, model.signatures, receiver.graph())}}};
+    case ExportFormat::kSavedModel:
+      return encode_saved_model(model, receiver);
   }
   fail(ErrorKind::kInvalidArgument, "export: there is no format of number ", static_cast<int>(format));
 }
@@ -104,7 +110,7 @@ ExportResult write_saved_model(const std::string& base, const ExportRequest& req
   ExportResult result{.path = {}, .formats = {}, .warnings = model.trace.warnings, .refusals = {}};
   std::vector<Encoded> encoded;
   for (const ExportFormat format : request.formats) {
-    Encoded one = encode(format, model);
+    Encoded one = encode(format, model, request.receiver);
     if (one.problems.empty()) {
       result.formats.push_back(format);
       encoded.push_back(std::move(one));
@@ -117,7 +123,9 @@ ExportResult write_saved_model(const std::string& base, const ExportRequest& req
          joined(result.refusals));
   }
   const auto write = [&](const std::string& folder) {
-    for (const Encoded& one : encoded) write_export_file(files, join_path(folder, one.path), one.bytes);
+    for (const Encoded& one : encoded) {
+      for (const auto& [path, bytes] : one.files) write_export_file(files, join_path(folder, path), bytes);
+    }
   };
   result.path = export_to_directory(base, files, write, {.assets_extra = request.assets_extra});
   return result;

@@ -14,7 +14,6 @@ namespace {
 
 // Of the first TensorFlow 2 releases: old enough for any server, young enough for the operations in use.
 constexpr int kProducer = 1395;
-constexpr const char* kPredictMethod = "tensorflow/serving/predict";  // raw tensors allow no other
 
 using internal::Lowering;
 using internal::TfTensor;
@@ -25,35 +24,48 @@ void describe(proto::TensorInfo& info, const TfTensor& tensor, const GraphType& 
   internal::set_shape(*info.mutable_tensor_shape(), type.shape);
 }
 
-void add_inputs(proto::SignatureDef& signature, const Graph& graph, Lowering& lowering) {
-  for (const GraphNode& node : graph.nodes()) {
-    if (node.operation != Operation::kInput) continue;
-    describe((*signature.mutable_inputs())[node.attributes.text("name")], lowering.of(node.outputs[0]),
-             graph.type(node.outputs[0]));
+const char* method_name(ServingMethod method) {
+  switch (method) {
+    case ServingMethod::kClassify:
+      return "tensorflow/serving/classify";
+    case ServingMethod::kRegress:
+      return "tensorflow/serving/regress";
+    default:
+      return "tensorflow/serving/predict";
   }
 }
 
 // A node of its own for each output, so that none is an input or a constant itself.
-TfTensor output_tensor(Lowering& lowering, const TracedSignature& signature, const TracedSignature::Output& output,
-                       GraphValue value) {
+TfTensor output_tensor(Lowering& lowering, const std::string& name, GraphValue value) {
   const TfTensor tensor = lowering.of(value);
-  return lowering.out()
-      .node("Identity", signature.name + "/" + output.name)
-      .input(tensor)
-      .type("T", tensor.dtype)
-      .output(tensor.dtype);
+  return lowering.out().node("Identity", name).input(tensor).type("T", tensor.dtype).output(tensor.dtype);
 }
 
-proto::SignatureDef signature_def(const Graph& graph, const TracedSignature& signature, Lowering& lowering) {
+proto::SignatureDef signature_def(const Graph& graph, const ServedSignature& signature, Lowering& lowering) {
   proto::SignatureDef def;
-  def.set_method_name(kPredictMethod);
-  add_inputs(def, graph, lowering);
-  for (const auto& output : signature.outputs) {
-    const GraphValue value = graph.outputs().at(output.index).value;
-    describe((*def.mutable_outputs())[output.name], output_tensor(lowering, signature, output, value),
-             graph.type(value));
+  def.set_method_name(method_name(signature.method));
+  for (const auto& [name, value] : signature.inputs) {
+    describe((*def.mutable_inputs())[name], lowering.of(value), graph.type(value));
+  }
+  for (const auto& [name, value] : signature.outputs) {
+    const TfTensor tensor = output_tensor(lowering, signature.name + "/" + name, value);
+    describe((*def.mutable_outputs())[name], tensor, graph.type(value));
   }
   return def;
+}
+
+// What a loader does with the files and tables before the first request.
+void add_initialization(proto::MetaGraphDef& meta, Lowering& lowering) {
+  for (const internal::TfAsset& asset : lowering.assets()) {
+    proto::AssetFileDef& def = *meta.add_asset_file_def();
+    def.mutable_tensor_info()->set_name(asset.path.name + ":0");
+    def.set_filename(asset.name);
+  }
+  if (lowering.initializers().empty()) return;
+  internal::TfNode all = lowering.out().node("NoOp", "init_all_tables");
+  for (const TfTensor& one : lowering.initializers()) all.after(one);
+  auto& main_op = *(*meta.mutable_collection_def())["saved_model_main_op"].mutable_node_list();
+  main_op.add_value(all.output(kString).name);
 }
 
 // Equal problems in one line with all their places.
@@ -88,15 +100,16 @@ std::string deterministic_bytes(const proto::SavedModel& model) {
   return bytes;
 }
 
-std::string bytes_of(const Graph& graph, const std::vector<TracedSignature>& signatures, Lowering& lowering) {
+std::string bytes_of(const ServingGraph& serving, Lowering& lowering) {
   proto::SavedModel model;
   model.set_saved_model_schema_version(1);
   proto::MetaGraphDef& meta = *model.add_meta_graphs();
   meta.mutable_meta_info_def()->add_tags("serve");
   meta.mutable_meta_info_def()->set_stripped_default_attrs(true);
-  for (const TracedSignature& signature : signatures) {
-    (*meta.mutable_signature_def())[signature.name] = signature_def(graph, signature, lowering);
+  for (const ServedSignature& signature : serving.signatures) {
+    (*meta.mutable_signature_def())[signature.name] = signature_def(serving.graph, signature, lowering);
   }
+  add_initialization(meta, lowering);
   *meta.mutable_graph_def() = lowering.out().graph();
   meta.mutable_graph_def()->mutable_versions()->set_producer(kProducer);
   return deterministic_bytes(model);
@@ -104,17 +117,19 @@ std::string bytes_of(const Graph& graph, const std::vector<TracedSignature>& sig
 
 }  // namespace
 
-SavedModel saved_model_bytes(const Graph& graph, const std::vector<TracedSignature>& signatures,
-                             const SavedModelOptions& options) {
-  Lowering lowering(graph);
+SavedModel saved_model_bytes(const ServingGraph& serving, const SavedModelOptions& options) {
+  Lowering lowering(serving.graph);
   lowering.run();
-  if (!lowering.problems().empty()) return {"", texts_of(lowering.problems())};
+  if (!lowering.problems().empty()) return {"", texts_of(lowering.problems()), {}};
   if (lowering.out().constant_bytes() > options.constant_bytes_limit) {
     return {"",
             {concat("its weights need ", lowering.out().constant_bytes(),
-                    " bytes as constants, and a SavedModel holds ", options.constant_bytes_limit)}};
+                    " bytes as constants, and a SavedModel holds ", options.constant_bytes_limit)},
+            {}};
   }
-  return {bytes_of(graph, signatures, lowering), {}};
+  SavedModel model{bytes_of(serving, lowering), {}, {}};
+  for (const internal::TfAsset& asset : lowering.assets()) model.assets.push_back({asset.name, asset.bytes});
+  return model;
 }
 
 }  // namespace belfry

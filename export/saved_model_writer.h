@@ -5,15 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "export_output.h"
-#include "graph/graph.h"
-#include "torchscript_writer.h"
+#include "serving_graph.h"
 
 namespace belfry {
 
+// A file of the folder assets/.
+struct SavedModelAsset {
+  std::string name;
+  std::string bytes;
+};
+
 struct SavedModel {
-  std::string bytes;                  // of saved_model.pb; empty when there are problems
-  std::vector<std::string> problems;  // every operation that TensorFlow cannot express, with its reason and places
+  std::string bytes;                    // of saved_model.pb; empty when there are problems
+  std::vector<std::string> problems;    // every operation that TensorFlow cannot express, with its reason and places
+  std::vector<SavedModelAsset> assets;  // that the graph reads
 };
 
 struct SavedModelOptions {
@@ -23,9 +28,8 @@ struct SavedModelOptions {
 
 // One MetaGraph with the tag "serve" and the weights as constants, named after their variables. Inputs are placeholders
 // named after those of the receiver, as far as TensorFlow allows their letters; the signatures have the names as they
-// are. Since the inputs are plain tensors, every signature is served by the predict method. The same graph gives the
-// same bytes.
-SavedModel saved_model_bytes(const Graph& graph, const std::vector<TracedSignature>& signatures,
-                             const SavedModelOptions& options = {});
+// are. Tables of words are filled by saved_model_main_op when a server loads the model. The same graph gives the same
+// bytes.
+SavedModel saved_model_bytes(const ServingGraph& serving, const SavedModelOptions& options = {});
 
 }  // namespace belfry

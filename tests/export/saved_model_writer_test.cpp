@@ -7,7 +7,6 @@
 #include <set>
 
 #include "belfry/core/saved_model.pb.h"
-#include "export/internal/import/import_graph.h"
 #include "export_cases.h"
 #include "loaded_model.h"
 #include "tests/support/check_fails.h"
@@ -20,7 +19,7 @@ namespace {
 
 SavedModel written(const TraceRequest& request, const SavedModelOptions& options = {}) {
   const Trace traced = trace(request);
-  return saved_model_bytes(internal::import_graph(traced), default_signature(traced), options);
+  return saved_model_bytes(serving_graph(traced, request.receiver, default_signature(traced)), options);
 }
 
 proto::MetaGraphDef decoded(const SavedModel& model) {

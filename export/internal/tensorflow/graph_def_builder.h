@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "belfry/core/saved_model.pb.h"
+#include "core/string_tensor.h"
 
 namespace belfry::internal {
 
-// An output of a node, as TensorFlow names it: "node", or "node:1" for others than the first.
+// An output of a node, as TensorFlow names it: "node", or "node:1" for others than the first. Nodes without an output
+// and handles of tables have no dtype that matters.
 struct TfTensor {
   std::string name;
   c10::ScalarType dtype = c10::ScalarType::Float;
@@ -32,6 +34,11 @@ class TfNode {
   TfNode& flag(const char* attribute, bool value);
   TfNode& text(const char* attribute, const std::string& value);
   TfNode& integers(const char* attribute, const std::vector<int64_t>& values);
+  TfNode& numbers(const char* attribute, const at::Tensor& floats);
+  TfNode& types(const char* attribute, const std::vector<c10::ScalarType>& dtypes);
+  TfNode& shapes(const char* attribute, const std::vector<std::vector<int64_t>>& shapes);
+  // Runs behind that node, without reading it.
+  TfNode& after(const TfTensor& node);
 
   TfTensor output(c10::ScalarType dtype, int index = 0) const;
 
@@ -44,7 +51,7 @@ class TfNode {
 // A name that TensorFlow takes for a node: what it does not allow becomes an underscore.
 std::string node_name(const std::string& wanted);
 
-// kUnimplemented for dtypes that TensorFlow does not have.
+// DT_STRING for kString; kUnimplemented for dtypes that TensorFlow does not have.
 proto::DataType tensorflow_dtype(c10::ScalarType dtype);
 void set_shape(proto::TensorShapeProto& proto, const std::vector<int64_t>& shape);
 
@@ -60,6 +67,7 @@ class GraphDefBuilder {
 
   // Small ones without a name are shared.
   TfTensor constant(const at::Tensor& tensor, const std::string& wanted_name = "");
+  TfTensor constant(const StringTensor& strings, const std::string& wanted_name = "");
   TfTensor scalar(const at::Scalar& number, c10::ScalarType dtype);
   TfTensor int32s(const std::vector<int64_t>& numbers);
   TfTensor int32(int64_t number);

@@ -17,6 +17,12 @@ struct LoweringProblem {
   std::string place;
 };
 
+struct TfAsset {
+  std::string name;
+  std::string bytes;
+  TfTensor path;
+};
+
 // What the lowering of single operations works with.
 class Lowering {
  public:
@@ -45,6 +51,14 @@ class Lowering {
 
   void set(const GraphNode& node, const TfTensor& tensor, size_t output = 0);
 
+  // A file of the export's folder assets/, as the tensor of its path. One of equal name and content is the same file;
+  // an equal name with other content gets a number.
+  TfTensor asset(const std::string& name, const std::string& bytes);
+  const std::vector<TfAsset>& assets() const { return assets_; }
+  // What has to run before the first request.
+  void initialize_by(const TfTensor& node) { initializers_.push_back(node); }
+  const std::vector<TfTensor>& initializers() const { return initializers_; }
+
  private:
   void lower(const GraphNode& node);
   std::string name_of(GraphValue value) const;
@@ -53,6 +67,8 @@ class Lowering {
   GraphDefBuilder out_;
   std::unordered_map<int32_t, TfTensor> tensors_;
   std::vector<LoweringProblem> problems_;
+  std::vector<TfAsset> assets_;
+  std::vector<TfTensor> initializers_;
 };
 
 // Adds the nodes of one operation and sets its outputs; Error(kUnimplemented) says what TensorFlow lacks.
@@ -68,5 +84,6 @@ void add_pooling_lowerings(LoweringTable& table);
 void add_recurrent_lowerings(LoweringTable& table);
 void add_reduction_lowerings(LoweringTable& table);
 void add_shape_lowerings(LoweringTable& table);
+void add_string_lowerings(LoweringTable& table);
 
 }  // namespace belfry::internal
