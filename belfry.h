@@ -113,6 +113,7 @@
 #include "export/predictor.h"
 #include "export/receiver_builder.h"
 #include "export/saved_model_export.h"
+#include "export/saved_model_options.h"
 #include "export/serving_input_receiver.h"
 #include "export/torchscript_writer.h"
 #include "export/trace.h"

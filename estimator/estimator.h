@@ -57,6 +57,7 @@ struct ExportOptions {
   std::optional<std::string> checkpoint_path = {};
   std::map<std::string, std::string> assets_extra = {};
   std::vector<ExportFormat> formats = {ExportFormat::kTorchScript, ExportFormat::kSavedModel};
+  SavedModelOptions saved_model = {};  // as_text, and whether weights are variables
 };
 
 // Movable, not copyable. One thread at a time uses an object; several objects are independent, in one process too, as

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/checkpoint_writer.h"
 #include "core/error.h"
 #include "export/export_directory.h"
 #include "export/saved_model_writer.h"
@@ -62,25 +63,38 @@ struct Encoded {
   ExportFormat format;
   std::vector<std::pair<std::string, std::string>> files = {};
   std::vector<std::string> problems = {};
+  NamedTensors variables = {};  // of a SavedModel
 };
 
-Encoded encode_saved_model(const TracedModel& model, const ServingInputReceiver& receiver) {
-  SavedModel saved = saved_model_bytes(serving_graph(model.trace, receiver, model.signatures));
-  Encoded encoded{ExportFormat::kSavedModel, {{"saved_model.pb", std::move(saved.bytes)}}, std::move(saved.problems)};
+Encoded encode_saved_model(const TracedModel& model, const ExportRequest& request) {
+  const SavedModelOptions& options = request.saved_model;
+  SavedModel saved = saved_model_bytes(serving_graph(model.trace, request.receiver, model.signatures), options);
+  Encoded encoded{ExportFormat::kSavedModel, {}, std::move(saved.problems), std::move(saved.variables)};
+  encoded.files.emplace_back(options.as_text ? "saved_model.pbtxt" : "saved_model.pb", std::move(saved.bytes));
   for (SavedModelAsset& asset : saved.assets) {
     encoded.files.emplace_back("assets/" + asset.name, std::move(asset.bytes));
   }
   return encoded;
 }
 
-Encoded encode(ExportFormat format, const TracedModel& model, const ServingInputReceiver& receiver) {
+Encoded encode(ExportFormat format, const TracedModel& model, const ExportRequest& request) {
   switch (format) {
     case ExportFormat::kTorchScript:
-      return {format, {{"torchscript/model.pt", torchscript_bytes(model.trace, model.signatures, receiver.graph())}}};
+      return {format,
+              {{"torchscript/model.pt", torchscript_bytes(model.trace, model.signatures, request.receiver.graph())}}};
     case ExportFormat::kSavedModel:
-      return encode_saved_model(model, receiver);
+      return encode_saved_model(model, request);
   }
   fail(ErrorKind::kInvalidArgument, "export: there is no format of number ", static_cast<int>(format));
+}
+
+void write_files(FileSystem& files, const std::string& folder, const Encoded& encoded) {
+  for (const auto& [path, bytes] : encoded.files) write_export_file(files, join_path(folder, path), bytes);
+  if (encoded.variables.empty()) return;
+  files.make_directories(join_path(folder, "variables"));
+  CheckpointWriter writer(join_path(folder, "variables/variables"), files);
+  for (const auto& [name, tensor] : encoded.variables) writer.add(name, tensor);
+  writer.finish();
 }
 
 std::string joined(const std::vector<FormatRefusal>& refusals) {
@@ -110,7 +124,7 @@ ExportResult write_saved_model(const std::string& base, const ExportRequest& req
   ExportResult result{.path = {}, .formats = {}, .warnings = model.trace.warnings, .refusals = {}};
   std::vector<Encoded> encoded;
   for (const ExportFormat format : request.formats) {
-    Encoded one = encode(format, model, request.receiver);
+    Encoded one = encode(format, model, request);
     if (one.problems.empty()) {
       result.formats.push_back(format);
       encoded.push_back(std::move(one));
@@ -123,9 +137,7 @@ ExportResult write_saved_model(const std::string& base, const ExportRequest& req
          joined(result.refusals));
   }
   const auto write = [&](const std::string& folder) {
-    for (const Encoded& one : encoded) {
-      for (const auto& [path, bytes] : one.files) write_export_file(files, join_path(folder, path), bytes);
-    }
+    for (const Encoded& one : encoded) write_files(files, folder, one);
   };
   result.path = export_to_directory(base, files, write, {.assets_extra = request.assets_extra});
   return result;

@@ -2,12 +2,14 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
 
 #include <map>
 #include <set>
 
 #include "core/error.h"
 #include "export/internal/tensorflow/lowering.h"
+#include "export/internal/tensorflow/saver.h"
 
 namespace belfry {
 namespace {
@@ -100,7 +102,16 @@ std::string deterministic_bytes(const proto::SavedModel& model) {
   return bytes;
 }
 
-std::string bytes_of(const ServingGraph& serving, Lowering& lowering) {
+// The keys of maps come in order here too.
+std::string text_of(const proto::SavedModel& model) {
+  std::string text;
+  if (!google::protobuf::TextFormat::PrintToString(model, &text)) {
+    fail(ErrorKind::kInternal, "SavedModel: the message cannot be printed");
+  }
+  return text;
+}
+
+proto::SavedModel message_of(const ServingGraph& serving, Lowering& lowering) {
   proto::SavedModel model;
   model.set_saved_model_schema_version(1);
   proto::MetaGraphDef& meta = *model.add_meta_graphs();
@@ -110,26 +121,39 @@ std::string bytes_of(const ServingGraph& serving, Lowering& lowering) {
     (*meta.mutable_signature_def())[signature.name] = signature_def(serving.graph, signature, lowering);
   }
   add_initialization(meta, lowering);
+  if (!lowering.out().variables().empty()) *meta.mutable_saver_def() = internal::add_saver(lowering.out());
   *meta.mutable_graph_def() = lowering.out().graph();
   meta.mutable_graph_def()->mutable_versions()->set_producer(kProducer);
-  return deterministic_bytes(model);
+  return model;
+}
+
+SavedModel written(const ServingGraph& serving, Lowering& lowering, bool as_text) {
+  const proto::SavedModel message = message_of(serving, lowering);
+  SavedModel model{as_text ? text_of(message) : deterministic_bytes(message), {}, {}};
+  for (const internal::TfAsset& asset : lowering.assets()) model.assets.push_back({asset.name, asset.bytes});
+  for (const internal::TfVariable& one : lowering.out().variables()) model.variables.emplace_back(one.name, one.tensor);
+  return model;
 }
 
 }  // namespace
 
 SavedModel saved_model_bytes(const ServingGraph& serving, const SavedModelOptions& options) {
-  Lowering lowering(serving.graph);
+  const bool variables = options.weights == SavedModelWeights::kVariables;
+  Lowering lowering(serving.graph, variables ? internal::TfWeights::kVariables : internal::TfWeights::kConstants);
   lowering.run();
   if (!lowering.problems().empty()) return {"", texts_of(lowering.problems()), {}};
-  if (lowering.out().constant_bytes() > options.constant_bytes_limit) {
-    return {"",
-            {concat("its weights need ", lowering.out().constant_bytes(),
-                    " bytes as constants, and a SavedModel holds ", options.constant_bytes_limit)},
-            {}};
+  if (lowering.out().constant_bytes() <= options.constant_bytes_limit) {
+    return written(serving, lowering, options.as_text);
   }
-  SavedModel model{bytes_of(serving, lowering), {}, {}};
-  for (const internal::TfAsset& asset : lowering.assets()) model.assets.push_back({asset.name, asset.bytes});
-  return model;
+  if (options.weights == SavedModelWeights::kAutomatic) {
+    SavedModelOptions with_variables = options;
+    with_variables.weights = SavedModelWeights::kVariables;
+    return saved_model_bytes(serving, with_variables);
+  }
+  return {"",
+          {concat("its constants need ", lowering.out().constant_bytes(), " bytes, and a SavedModel holds ",
+                  options.constant_bytes_limit)},
+          {}};
 }
 
 }  // namespace belfry

@@ -1,5 +1,5 @@
 // Writes a SavedModel for each operation and model of the export's tests, and what the models themselves answer.
-// usage: saved_model_peer FOLDER   makes FOLDER/<case>/saved_model.pb, FOLDER/tensors (numbers, one tensor behind
+// usage: saved_model_peer FOLDER   makes an export for each case, FOLDER/tensors (numbers, one tensor behind
 // another) and FOLDER/cases.json, which says for each case and row count where in it inputs and outputs lie.
 
 #include <torch/torch.h>
@@ -63,17 +63,28 @@ Json calls_of(const TraceRequest& request, Tensors& tensors) {
   return calls;
 }
 
+// With its weights as constants, and again as variables where it has any.
+std::vector<SavedModelOptions> ways_to_write(const ExportCase& one) {
+  std::vector<SavedModelOptions> ways{{.weights = SavedModelWeights::kConstants}};
+  if (!one.request.variables.empty()) ways.push_back({.weights = SavedModelWeights::kVariables, .as_text = true});
+  return ways;
+}
+
 Json export_case(const ExportCase& one, const std::string& folder, Tensors& tensors) {
-  const ExportRequest request{
-      .function =
-          [&one](const Features& features) {
-            return ExportOutputs{{kServingDefault, PredictOutput{one.request.function(features)}}};
-          },
-      .receiver = one.request.receiver,
-      .variables = one.request.variables,
-      .formats = {ExportFormat::kSavedModel}};
-  const ExportResult result = write_saved_model(join_path(folder, one.name), request, posix_file_system());
-  return {{"name", one.name}, {"path", result.path}, {"calls", calls_of(one.request, tensors)}};
+  ExportRequest request{.function =
+                            [&one](const Features& features) {
+                              return ExportOutputs{{kServingDefault, PredictOutput{one.request.function(features)}}};
+                            },
+                        .receiver = one.request.receiver,
+                        .variables = one.request.variables,
+                        .formats = {ExportFormat::kSavedModel}};
+  Json paths = Json::array();
+  for (const SavedModelOptions& way : ways_to_write(one)) {
+    request.saved_model = way;
+    const std::string base = join_path(folder, concat(one.name, paths.size()));
+    paths.push_back(write_saved_model(base, request, posix_file_system()).path);
+  }
+  return {{"name", one.name}, {"paths", paths}, {"calls", calls_of(one.request, tensors)}};
 }
 
 }  // namespace

@@ -49,12 +49,15 @@ def check_call(function, call, data):
 def check_case(case, data):
     if "error" in case:
         return [f"{case['name']} is not exported: {case['error']}"]
+    return [f"{case['name']}: {problem}" for path in case["paths"] for problem in check_export(path, case["calls"], data)]
+
+
+def check_export(path, calls, data):
     try:
-        function = tf.saved_model.load(case["path"]).signatures["serving_default"]
-        problems = [problem for call in case["calls"] for problem in check_call(function, call, data)]
+        loaded = tf.saved_model.load(path)  # variables live as long as this does
+        return [problem for call in calls for problem in check_call(loaded.signatures["serving_default"], call, data)]
     except Exception as error:  # whatever TensorFlow throws, the other cases are still of interest
-        problems = [f"{type(error).__name__} {' '.join(str(error).split())[:300]}"]
-    return [f"{case['name']}: {problem}" for problem in problems]
+        return [f"{type(error).__name__} {' '.join(str(error).split())[:300]}"]
 
 
 def compare(folder, wanted):
@@ -63,7 +66,8 @@ def compare(folder, wanted):
     with open(os.path.join(folder, "tensors"), "rb") as file:
         data = file.read()
     failures = [failure for case in cases for failure in check_case(case, data)]
-    print("\n".join(failures + [f"TensorFlow {tf.__version__}: {len(cases)} SavedModels compared, "
+    count = sum(len(case.get("paths", [])) for case in cases)
+    print("\n".join(failures + [f"TensorFlow {tf.__version__}: {count} SavedModels of {len(cases)} cases compared, "
                                 f"{len(failures)} failures"]))
     return 1 if failures or not cases else 0
 

@@ -67,7 +67,9 @@ int main(int argc, char** argv) try {
   const std::string folder = argv[1];
   torch::manual_seed(1);
   Json models = Json::array();
-  for (const ReceiverModel& model : {raw_strings_model(), examples_model(folder), alternative_model()}) {
+  for (ReceiverModel model : {raw_strings_model(), examples_model(folder), alternative_model()}) {
+    models.push_back(export_and_ask(model, folder));
+    model.request.saved_model.weights = SavedModelWeights::kVariables;
     models.push_back(export_and_ask(model, folder));
   }
   write_file_atomically(posix_file_system(), join_path(folder, "models.json"), models.dump());

@@ -83,6 +83,11 @@ TfNode& TfNode::integers(const char* name, const std::vector<int64_t>& values) {
   return *this;
 }
 
+TfNode& TfNode::shape(const char* name, const std::vector<int64_t>& value) {
+  set_shape(*attribute(name).mutable_shape(), value);
+  return *this;
+}
+
 TfNode& TfNode::numbers(const char* name, const at::Tensor& floats) {
   auto* list = attribute(name).mutable_list();
   for (int64_t i = 0; i < floats.numel(); ++i) list->add_f(floats[i].item<float>());
@@ -129,10 +134,18 @@ TfNode GraphDefBuilder::node(const char* operation, const std::string& wanted_na
 
 TfTensor GraphDefBuilder::placeholder(const std::string& wanted_name, c10::ScalarType dtype,
                                       const std::vector<int64_t>& shape) {
-  const TfTensor result = node("Placeholder", wanted_name).type("dtype", dtype).output(dtype);
-  auto& attributes = *graph_.mutable_node(graph_.node_size() - 1)->mutable_attr();
-  set_shape(*attributes["shape"].mutable_shape(), shape);
-  return result;
+  return node("Placeholder", wanted_name).type("dtype", dtype).shape("shape", shape).output(dtype);
+}
+
+TfTensor GraphDefBuilder::weight(const at::Tensor& tensor, const std::string& wanted_name) {
+  if (weights_ == TfWeights::kConstants || wanted_name.empty()) return constant(tensor, wanted_name);
+  const c10::ScalarType dtype = tensor.scalar_type();
+  TfNode variable = node("VarHandleOp", wanted_name).type("dtype", dtype).shape("shape", tensor.sizes().vec());
+  const TfTensor handle = variable.output(dtype);
+  variable.text("shared_name", handle.name);
+  const TfTensor value = node("ReadVariableOp", handle.name + "/Read").input(handle).type("dtype", dtype).output(dtype);
+  variables_.push_back({handle.name, handle, value, tensor});
+  return value;
 }
 
 TfTensor GraphDefBuilder::constant(const at::Tensor& given, const std::string& wanted_name) {

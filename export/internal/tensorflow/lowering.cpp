@@ -82,13 +82,13 @@ TfTensor Lowering::of(GraphValue value) {
   }
   const at::Tensor* tensor = graph_.literal(value);
   if (!tensor) fail(ErrorKind::kInternal, "a value is read before it is made");
-  return tensors_[value.id] = out_.constant(*tensor, name_of(value));
+  return tensors_[value.id] = out_.weight(*tensor, name_of(value));
 }
 
 TfTensor Lowering::input(const GraphNode& node, size_t i) { return of(node.inputs.at(i)); }
 
 TfTensor Lowering::derived(const GraphNode& node, size_t i, const at::Tensor& tensor) {
-  return out_.constant(tensor, name_of(node.inputs.at(i)));
+  return out_.weight(tensor, name_of(node.inputs.at(i)));
 }
 
 TfTensor Lowering::permuted(const GraphNode& node, size_t i, const std::vector<int64_t>& permutation) {

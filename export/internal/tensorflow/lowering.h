@@ -26,7 +26,7 @@ struct TfAsset {
 // What the lowering of single operations works with.
 class Lowering {
  public:
-  explicit Lowering(const Graph& graph) : graph_(graph) {}
+  explicit Lowering(const Graph& graph, TfWeights weights = TfWeights::kConstants) : graph_(graph), out_(weights) {}
 
   // All live nodes; problems are gathered, and the rest goes on.
   void run();
@@ -34,7 +34,7 @@ class Lowering {
   const std::vector<LoweringProblem>& problems() const { return problems_; }
   GraphDefBuilder& out() { return out_; }
 
-  // The tensor of an input of `node`; constants and variables are written when they are first asked for.
+  // The tensor of an input of `node`; literals are written when they are first asked for.
   TfTensor input(const GraphNode& node, size_t i);
   TfTensor of(GraphValue value);
   bool has_input(const GraphNode& node, size_t i) const { return i < node.inputs.size(); }
@@ -46,7 +46,7 @@ class Lowering {
   const at::Tensor* literal(const GraphNode& node, size_t input) const { return graph_.literal(node.inputs.at(input)); }
   // Input i with its axes in another order: at once where it is known, so that the graph holds it that way.
   TfTensor permuted(const GraphNode& node, size_t i, const std::vector<int64_t>& permutation);
-  // A constant that was made of input i, and keeps its name.
+  // What was made of the literal that is input i: a weight of its name, where it is one.
   TfTensor derived(const GraphNode& node, size_t i, const at::Tensor& tensor);
 
   void set(const GraphNode& node, const TfTensor& tensor, size_t output = 0);
