@@ -14,13 +14,17 @@
 
 namespace belfry {
 
-// Dtype and shape of one input. Dimension 0 is the batch and is written -1; all others are fixed sizes.
+// Dtype and shape of one input. Dimension 0 is the batch and is written -1. Other sizes are fixed, or -1 for a length
+// that each request chooses, such as the words of a text: all these -1 of an export are one and the same length.
 struct TensorSpec {
   c10::ScalarType dtype = c10::ScalarType::Float;
   std::vector<int64_t> shape = {-1};
   // Integer inputs are tried with values of [low, high) while the model is traced: within the ids that it accepts.
   int64_t low = 0;
   int64_t high = 2;
+  // A free length is tried from `min_length`, at least 2, to `max_length`: within what the model can compute.
+  int64_t min_length = 5;
+  int64_t max_length = 16;
 };
 
 // One input of the served model and the feature that it becomes in model_fn.
@@ -41,8 +45,8 @@ struct ServingAlternative {
 class ServingInputReceiver {
  public:
   // Each feature is an input of the same name. kInvalidArgument, with the input's name: no inputs, an empty name, a
-  // dtype that tensors of a request cannot have, a shape whose dimension 0 is not -1 or another one is not positive, an
-  // empty range. kAlreadyExists: a name that comes twice.
+  // dtype that tensors of a request cannot have, a shape whose dimension 0 is not -1 or another one is neither -1 nor
+  // positive, an empty range. kAlreadyExists: a name that comes twice.
   explicit ServingInputReceiver(const std::vector<std::pair<std::string, TensorSpec>>& features);
   // A lone tensor: the input "input", the feature "feature".
   explicit ServingInputReceiver(const TensorSpec& feature);

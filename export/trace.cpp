@@ -13,10 +13,10 @@
 #include <unordered_set>
 
 #include "core/error.h"
-#include "export/internal/batch_recovery.h"
 #include "export/internal/graph_checks.h"
 #include "export/internal/graph_module.h"
 #include "export/internal/replay.h"
+#include "export/internal/size_recovery.h"
 #include "export/internal/trace_inputs.h"
 
 namespace belfry {
@@ -25,8 +25,6 @@ namespace {
 namespace jit = torch::jit;
 
 constexpr uint64_t kSeed = 20260101;  // any: the data must differ between calls and be the same in every run
-constexpr int64_t kFewRows = 3;       // not one: squeezing and broadcasting treat it apart
-constexpr int64_t kMoreRows = 5;
 
 // The outputs of one traced call.
 struct Call {
@@ -138,8 +136,9 @@ std::shared_ptr<jit::Graph> run_traced(const jit::Stack& stack, const TraceReque
   }
 }
 
-Call trace_once(const TraceRequest& request, jit::Module& module, int64_t rows, const at::Generator& generator) {
-  const Features features = internal::random_features(request.receiver, rows, generator);
+Call trace_once(const TraceRequest& request, jit::Module& module, const internal::FreeSizes& sizes,
+                const at::Generator& generator) {
+  const Features features = internal::random_features(request.receiver, sizes, generator);
   WriteGuard written_features("feature");
   WriteGuard written_variables("variable");
   jit::Stack stack;
@@ -148,7 +147,7 @@ Call trace_once(const TraceRequest& request, jit::Module& module, int64_t rows, 
     stack.emplace_back(value.tensor());
   }
   for (const auto& [name, tensor] : request.variables) written_variables.watch(name, tensor);
-  Call call{{nullptr, rows}, {}};
+  Call call{{nullptr, sizes}, {}};
   call.traced.graph = run_traced(stack, request, module, call.outputs);
   jit::Inline(*call.traced.graph);
   internal::refuse_training_and_random(*call.traced.graph, attribute_names(request.variables));
@@ -178,13 +177,14 @@ NamedTensors keep_used_variables(jit::Graph& graph, const NamedTensors& all) {
   return used;
 }
 
-std::vector<TracedOutput> merge_outputs(const Call& few, const Call& more) {
-  std::vector<TracedOutput> outputs = few.outputs;
-  require(outputs.size() == more.outputs.size(), "export: the model has ", outputs.size(), " outputs in one call and ",
-          more.outputs.size(), " in another");
+// Adds what another call shows of the sizes that vary.
+void merge_outputs(std::vector<TracedOutput>& outputs, const Call& other_call) {
+  const std::vector<TracedOutput>& others = other_call.outputs;
+  require(outputs.size() == others.size(), "export: the model has ", outputs.size(), " outputs in one call and ",
+          others.size(), " in another");
   for (size_t i = 0; i < outputs.size(); ++i) {
     TracedOutput& output = outputs[i];
-    const TracedOutput& other = more.outputs[i];
+    const TracedOutput& other = others[i];
     require(output.name == other.name, "export: output ", i, " is '", output.name, "' in one call and '", other.name,
             "' in another");
     if (output.dtype != other.dtype || output.shape.size() != other.shape.size()) {
@@ -192,21 +192,30 @@ std::vector<TracedOutput> merge_outputs(const Call& few, const Call& more) {
            "' depends on the number of rows or on the data");
     }
     for (size_t d = 0; d < output.shape.size(); ++d) {
-      if (output.shape[d] != other.shape[d]) output.shape[d] = -1;
+      if (output.shape[d] != other.shape[d]) output.shape[d] = kFreeSize;
     }
   }
+}
+
+std::vector<TracedOutput> merged_outputs(const std::vector<Call>& calls) {
+  std::vector<TracedOutput> outputs = calls[0].outputs;
+  for (size_t i = 1; i < calls.size(); ++i) merge_outputs(outputs, calls[i]);
   return outputs;
 }
 
-std::vector<std::string> batch_warnings(const std::vector<TracedOutput>& outputs, const Call& few, const Call& more) {
+bool has_batch_first(const std::vector<Call>& calls, size_t output) {
+  return std::all_of(calls.begin(), calls.end(), [output](const Call& call) {
+    const auto& shape = call.outputs[output].shape;
+    return !shape.empty() && shape[0] == call.traced.sizes.rows;
+  });
+}
+
+std::vector<std::string> batch_warnings(const std::vector<TracedOutput>& outputs, const std::vector<Call>& calls) {
   std::vector<std::string> warnings;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const auto& shape = outputs[i].shape;
-    const bool is_batch =
-        !shape.empty() && few.outputs[i].shape[0] == kFewRows && more.outputs[i].shape[0] == kMoreRows;
-    if (is_batch) continue;
+    if (has_batch_first(calls, i)) continue;
     warnings.push_back(
-        concat("output '", outputs[i].name, "' of shape ", at::IntArrayRef(shape),
+        concat("output '", outputs[i].name, "' of shape ", at::IntArrayRef(outputs[i].shape),
                " does not have the batch as dimension 0; servers that answer row by row cannot serve it"));
   }
   return warnings;
@@ -221,16 +230,20 @@ Trace trace(const TraceRequest& request) {
   const at::Generator generator = at::detail::createCPUGenerator(kSeed);
   const internal::VariableNames names = attribute_names(request.variables);
   jit::Module module = tracing_module(request.variables);
-  const Call few = trace_once(request, module, kFewRows, generator);
-  const Call more = trace_once(request, module, kMoreRows, generator);
-  internal::recover_batch(few.traced, more.traced, names);
+  std::vector<Call> calls;
+  std::vector<internal::TracedGraph> traces;
+  for (const internal::FreeSizes& sizes : internal::sizes_to_trace(request.receiver)) {
+    calls.push_back(trace_once(request, module, sizes, generator));
+    traces.push_back(calls.back().traced);
+  }
+  internal::recover_sizes(traces, request.receiver.inputs(), names);
 
-  Trace result{few.traced.graph, request.receiver.inputs(), merge_outputs(few, more), {}, {}, {}};
+  Trace result{traces[0].graph, request.receiver.inputs(), merged_outputs(calls), {}, {}, {}};
   jit::RemoveTensorMutation(result.graph);
   jit::EliminateDeadCode(result.graph);
   result.remaining_writes = internal::list_writes(*result.graph, names);
   result.variables = keep_used_variables(*result.graph, request.variables);
-  result.warnings = batch_warnings(result.outputs, few, more);
+  result.warnings = batch_warnings(result.outputs, calls);
   internal::replay(result, request, generator);
   return result;
 }

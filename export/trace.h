@@ -32,7 +32,7 @@ struct TraceRequest {
   NamedTensors variables = {};
 };
 
-// One output: -1 stands for a size that varies with the number of rows.
+// One output: -1 stands for a size that varies with the number of rows or with the length of a row.
 struct TracedOutput {
   std::string name;
   c10::ScalarType dtype;
@@ -53,7 +53,8 @@ struct Trace {
 };
 
 // Traces `function` with 3 and with 5 rows of different random data, turns every integer that differs into a*rows + b,
-// and compares the graph with the function itself at 1, 2, 7 and 11 rows, to 1e-5 relative.
+// and compares the graph with the function itself at 1, 2, 7 and 11 rows, to 1e-5 relative. Where inputs have a free
+// length, with two lengths each, and integers become a*rows + b*length + c*rows*length + d.
 // kUnimplemented, with the operation, the variable nearest to it, and the reason: a model whose graph does not hold for
 // every row count or hangs on the data (item(), branches on values, loops over rows, numbers such as 1.0 / rows,
 // tensors made from host data). kFailedPrecondition: random operations, modules in training mode, writes to features or

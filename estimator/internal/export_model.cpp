@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace belfry::internal {
@@ -13,6 +15,7 @@ Features one_row(const ServingInputReceiver& receiver) {
   for (const ServingInput& input : receiver.inputs()) {
     std::vector<int64_t> shape = input.spec.shape;
     shape[0] = 1;
+    std::replace(shape.begin(), shape.end(), kFreeSize, input.spec.min_length);
     features.set(input.feature, at::full(shape, input.spec.low, at::TensorOptions(input.spec.dtype)));
   }
   return features;

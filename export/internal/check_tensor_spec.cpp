@@ -38,9 +38,11 @@ void check_tensor_spec(const std::string& name, const TensorSpec& spec, bool str
   require(!spec.shape.empty(), "serving input '", name, "': a scalar has no batch dimension; the shape begins with -1");
   require(spec.shape[0] == -1, "serving input '", name, "': dimension 0 of shape ", shape_text(spec.shape),
           " is the batch and has to be -1");
-  const bool fixed = std::all_of(spec.shape.begin() + 1, spec.shape.end(), [](int64_t size) { return size > 0; });
-  require(fixed, "serving input '", name, "': the sizes after the batch in shape ", shape_text(spec.shape),
-          " have to be known and positive");
+  const auto is_size = [](int64_t size) { return size > 0 || size == kFreeSize; };
+  require(std::all_of(spec.shape.begin() + 1, spec.shape.end(), is_size), "serving input '", name,
+          "': the sizes after the batch in shape ", shape_text(spec.shape), " have to be positive, or -1 for a length");
+  require(spec.min_length >= 2 && spec.min_length < spec.max_length, "serving input '", name, "': lengths from ",
+          spec.min_length, " to ", spec.max_length, " cannot be tried; they begin with 2 and end above");
   require(spec.low < spec.high, "serving input '", name, "': there is no value in [", spec.low, ", ", spec.high, ")");
 }
 

@@ -15,7 +15,6 @@ namespace {
 
 namespace jit = torch::jit;
 
-constexpr int64_t kRows[] = {1, 2, 7, 11};
 constexpr double kTolerance = 1e-5;
 
 jit::Module module_of(const Trace& trace) {
@@ -26,20 +25,21 @@ jit::Module module_of(const Trace& trace) {
   return module;
 }
 
-[[noreturn]] void refuse_run(int64_t rows, const std::string& error) {
+[[noreturn]] void refuse_run(const FreeSizes& sizes, const std::string& error) {
   fail(ErrorKind::kUnimplemented, "export: the model cannot be traced for any number of rows: what holds for 3 and 5 ",
-       "rows fails with ", rows, " (a size that is not linear in the rows?): ", error);
+       "rows fails with ", to_string(sizes), " (a size that is not linear in the rows?): ", error);
 }
 
-std::vector<c10::IValue> run(const jit::Code& code, const jit::Module& module, const Features& features, int64_t rows) {
+std::vector<c10::IValue> run(const jit::Code& code, const jit::Module& module, const Features& features,
+                             const FreeSizes& sizes) {
   jit::Stack stack{module._ivalue()};
   for (const auto& [name, value] : features) stack.emplace_back(value.tensor().clone());
   try {
     jit::InterpreterState(code).run(stack);
   } catch (const c10::Error& error) {
-    refuse_run(rows, error.what_without_backtrace());
+    refuse_run(sizes, error.what_without_backtrace());
   } catch (const std::runtime_error& error) {  // what the interpreter makes of most errors
-    refuse_run(rows, error.what());
+    refuse_run(sizes, error.what());
   }
   return stack.at(0).toTuple()->elements().vec();
 }
@@ -56,10 +56,10 @@ double relative_difference(const at::Tensor& a, const at::Tensor& b) {
   return difference.max().item<double>() / std::max(scale, 1.0);
 }
 
-void compare(const std::string& name, int64_t rows, const at::Tensor& traced, const at::Tensor& wanted) {
+void compare(const std::string& name, const FreeSizes& sizes, const at::Tensor& traced, const at::Tensor& wanted) {
   const auto refuse = [&](const auto&... how) {
-    fail(ErrorKind::kUnimplemented, "export: the model cannot be traced for any number of rows: with ", rows,
-         " rows of new data output '", name, "' of the trace ", how...,
+    fail(ErrorKind::kUnimplemented, "export: the model cannot be traced for any number of rows: with ",
+         to_string(sizes), " of new data output '", name, "' of the trace ", how...,
          "; the model depends on its data or on the number of rows in a way that a trace does not show");
   };
   if (traced.sizes() != wanted.sizes()) refuse("is ", traced.sizes(), " where the model's is ", wanted.sizes());
@@ -76,12 +76,12 @@ void replay(const Trace& trace, const TraceRequest& request, at::Generator gener
   const jit::Module module = module_of(trace);
   bind(*trace.graph, module);
   const jit::Code code(trace.graph, "replay");
-  for (const int64_t rows : kRows) {
-    const Features features = random_features(request.receiver, rows, generator);
-    const std::vector<c10::IValue> traced = run(code, module, features, rows);
+  for (const FreeSizes& sizes : sizes_to_replay(request.receiver)) {
+    const Features features = random_features(request.receiver, sizes, generator);
+    const std::vector<c10::IValue> traced = run(code, module, features, sizes);
     const TensorDict wanted = request.function(features);
     for (size_t i = 0; i < trace.outputs.size(); ++i) {
-      compare(trace.outputs[i].name, rows, traced[i].toTensor(), wanted.at(trace.outputs[i].name).tensor());
+      compare(trace.outputs[i].name, sizes, traced[i].toTensor(), wanted.at(trace.outputs[i].name).tensor());
     }
   }
 }

@@ -5,9 +5,8 @@
 namespace belfry::internal {
 namespace {
 
-at::Tensor random_tensor(const TensorSpec& spec, int64_t rows, const at::Generator& generator) {
-  std::vector<int64_t> shape = spec.shape;
-  shape[0] = rows;
+at::Tensor random_tensor(const TensorSpec& spec, const FreeSizes& sizes, const at::Generator& generator) {
+  const std::vector<int64_t> shape = with_sizes(spec.shape, sizes);
   if (spec.dtype == at::kBool) return at::randint(0, 2, shape, generator, at::kLong).to(at::kBool);
   if (!at::isFloatingType(spec.dtype)) {
     return at::randint(spec.low, spec.high, shape, generator, at::kLong).to(spec.dtype);
@@ -17,10 +16,10 @@ at::Tensor random_tensor(const TensorSpec& spec, int64_t rows, const at::Generat
 
 }  // namespace
 
-Features random_features(const ServingInputReceiver& receiver, int64_t rows, at::Generator generator) {
+Features random_features(const ServingInputReceiver& receiver, const FreeSizes& sizes, at::Generator generator) {
   Features features;
   for (const ServingInput& input : receiver.inputs()) {
-    features.set(input.feature, random_tensor(input.spec, rows, generator));
+    features.set(input.feature, random_tensor(input.spec, sizes, generator));
   }
   return features;
 }

@@ -54,6 +54,7 @@ TEST_CASE("Layers mean the same in a graph", "[export][graph]") { check_imports(
 TEST_CASE("Recurrent layers mean the same in a graph", "[export][graph]") { check_imports(recurrent_cases()); }
 TEST_CASE("Losses mean the same in a graph", "[export][graph]") { check_imports(loss_cases()); }
 TEST_CASE("Models mean the same in a graph", "[export][graph]") { check_imports(model_cases()); }
+TEST_CASE("Models of free lengths mean the same in a graph", "[export][graph]") { check_imports(length_cases()); }
 
 TEST_CASE("A graph reads as a list of operations with types and places", "[export][graph]") {
   torch::nn::Linear linear(4, 2);

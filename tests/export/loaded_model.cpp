@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "export/internal/free_sizes.h"
 #include "tests/testing.h"
 
 namespace belfry::testing {
@@ -21,8 +22,8 @@ Features features_for(const ServingInputReceiver& receiver, int64_t rows, uint64
   auto generator = at::detail::createCPUGenerator(seed);
   Features features;
   for (const auto& [name, feature, spec] : receiver.inputs()) {
-    std::vector<int64_t> shape = spec.shape;
-    shape[0] = rows;
+    const int64_t length = spec.min_length + rows * 3 % (spec.max_length - spec.min_length + 1);
+    const std::vector<int64_t> shape = internal::with_sizes(spec.shape, {rows, length});
     const bool floating = at::isFloatingType(spec.dtype);
     const at::Tensor numbers =
         floating ? at::randn(shape, generator) : at::randint(spec.low, spec.high, shape, generator);

@@ -35,7 +35,8 @@ TEST_CASE("Inputs that cannot be served are refused by name", "[export][E65]") {
   CHECK_FAILS(make("x", {.dtype = at::kQInt8}), invalid, "QInt8");
   CHECK_FAILS(make("x", {.shape = {}}), invalid, "no batch dimension");
   CHECK_FAILS(make("x", {.shape = {8, 4}}), invalid, "dimension 0 of shape [8, 4]");
-  CHECK_FAILS(make("x", {.shape = {-1, -1}}), invalid, "[-1, -1]");
+  CHECK_FAILS(make("x", {.shape = {-1, -2}}), invalid, "[-1, -2]");
+  CHECK_FAILS(make("x", {.shape = {-1, -1}, .min_length = 1}), invalid, "lengths from 1 to 16");
   CHECK_FAILS(make("x", {.shape = {-1, 0}}), invalid, "positive");
   CHECK_FAILS(make("x", {.dtype = at::kLong, .low = 3, .high = 3}), invalid, "no value in [3, 3)");
   CHECK_FAILS(build_raw_serving_input_receiver_fn(TensorSpec{.shape = {2}}), invalid, "'input'");

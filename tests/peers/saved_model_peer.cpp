@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/file_system.h"
+#include "export/internal/free_sizes.h"
 #include "export/saved_model_export.h"
 #include "tests/export/export_cases.h"
 
@@ -44,8 +45,8 @@ class Tensors {
 Features random_features(const ServingInputReceiver& receiver, int64_t rows) {
   Features features;
   for (const ServingInput& input : receiver.inputs()) {
-    std::vector<int64_t> shape = input.spec.shape;
-    shape[0] = rows;
+    const int64_t length = input.spec.min_length + rows * 3 % (input.spec.max_length - input.spec.min_length + 1);
+    const std::vector<int64_t> shape = internal::with_sizes(input.spec.shape, {rows, length});
     const bool floating = at::isFloatingType(input.spec.dtype);
     const at::Tensor numbers = floating ? at::randn(shape) : at::randint(input.spec.low, input.spec.high, shape);
     features.set(input.feature, numbers.to(input.spec.dtype));
