@@ -118,7 +118,7 @@ Json special_split(const std::string& name) {
   fail(ErrorKind::kNotFound, name);
 }
 
-TEST_CASE("every tensor of a structure is cut alike, as TensorFlow cuts them", "[strategy][reference][S8][S12][S14]") {
+TEST_CASE("every tensor of a structure is cut alike, as TensorFlow cuts them", "[strategy][reference][S8][S12]") {
   const Json expected = special_split("nested_structure").at("result");
   const auto strategy = strategy_named("mirrored_2");
   const TensorDict features{{"a", at::arange(10, at::kFloat).reshape({5, 2})}, {"b", at::arange(5, at::kInt)}};
@@ -141,7 +141,7 @@ TEST_CASE("every tensor of a structure is cut alike, as TensorFlow cuts them", "
 
 // Batch sizes are never known ahead here: what TensorFlow does where it cannot know them is the rule. There is no
 // filter; one that keeps all is a map.
-TEST_CASE("batches of unknown size are cut as TensorFlow cuts them", "[strategy][reference][S8][S9][S14]") {
+TEST_CASE("batches of unknown size are cut as TensorFlow cuts them", "[strategy][reference][S8][S9]") {
   const auto check = [](const std::string& name, const std::string& strategy_name, const Dataset& dataset) {
     const Json reference = special_split(name);
     INFO(reference.dump());
