@@ -17,6 +17,10 @@ std::string folder_of(const std::string& path) {
 
 }  // namespace
 
+FileLockAttempt FileSystem::try_lock(const std::string& path, std::string_view) {
+  fail(ErrorKind::kUnimplemented, "cannot lock '", path, "': this file system has no locks");
+}
+
 std::string read_file(FileSystem& files, const std::string& path) {
   const std::unique_ptr<RandomAccessFile> file = files.open(path);
   std::string bytes(file->size(), '\0');

@@ -29,6 +29,17 @@ class RandomAccessFile {
   virtual void read(uint64_t offset, uint64_t length, char* to) const = 0;
 };
 
+// A lock on a file. Given up at destruction, or when the process ends, however it ends.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
+struct FileLockAttempt {
+  std::unique_ptr<FileLock> lock;  // null when somebody else has it
+  std::string holder;              // what who has it said of himself
+};
+
 // All calls throw Error with the path and the system's words: kNotFound for what is not there, otherwise kIo. Threads
 // may share one object.
 class FileSystem {
@@ -46,6 +57,9 @@ class FileSystem {
   virtual void remove_file(const std::string& path) = 0;                    // not an error when absent
   virtual void remove_all(const std::string& path) = 0;                     // a whole folder; not an error when absent
   virtual void sync_directory(const std::string& path) = 0;
+  // Locks the file at `path`, against other threads and processes, without waiting. The file is made, has `holder` in
+  // it while it is locked, and is removed when the lock is given up. kUnimplemented where there are no locks.
+  virtual FileLockAttempt try_lock(const std::string& path, std::string_view holder);
 };
 
 // The machine's own. Lives as long as the process. Its WritableFile gathers up to 64 KiB before it writes; one that is

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/file_system.h"
+#include "core/internal/posix_lock.h"
 
 namespace belfry {
 namespace {
@@ -217,6 +218,10 @@ class PosixFileSystem : public FileSystem {
     const Descriptor folder(path, O_RDONLY | O_DIRECTORY, "sync the folder");
     // EINVAL: a file system that has no such notion.
     if (::fsync(folder.number()) != 0 && errno != EINVAL) fail_with_errno("sync the folder", path);
+  }
+
+  FileLockAttempt try_lock(const std::string& path, std::string_view holder) override {
+    return internal::posix_try_lock(path, holder);
   }
 };
 

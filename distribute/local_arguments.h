@@ -14,13 +14,14 @@
 
 namespace belfry::internal {
 
-// `type` is what a replica sees of a T; get() gives replica r's, check() refuses a PerReplica of another size.
+// `type` is what a replica sees of a T; get() gives replica r's, check() refuses a PerReplica of another size: `what`
+// ("run", "the result of merge_call's function") begins the message.
 template <class T>
 struct Local {
   static constexpr bool kHasPerReplica = false;
   using type = T;
   static const T& get(const T& value, size_t) { return value; }
-  static void check(const T&, size_t) {}
+  static void check(const T&, size_t, const char*) {}
 };
 
 template <class T>
@@ -30,8 +31,8 @@ struct Local<PerReplica<T>> {
   static typename PerReplica<T>::const_reference get(const PerReplica<T>& value, size_t replica) {
     return value[replica];
   }
-  static void check(const PerReplica<T>& value, size_t replicas) {
-    require(value.size() == replicas, "run: a PerReplica of ", value.size(), " components was given to ", replicas,
+  static void check(const PerReplica<T>& value, size_t replicas, const char* what) {
+    require(value.size() == replicas, what, ": a PerReplica of ", value.size(), " components was given to ", replicas,
             replicas == 1 ? " replica" : " replicas");
   }
 };
@@ -49,8 +50,8 @@ struct Local<std::vector<T>> {
     for (const T& value : values) local.push_back(Local<T>::get(value, replica));
     return local;
   }
-  static void check(const std::vector<T>& values, size_t replicas) {
-    for (const T& value : values) Local<T>::check(value, replicas);
+  static void check(const std::vector<T>& values, size_t replicas, const char* what) {
+    for (const T& value : values) Local<T>::check(value, replicas, what);
   }
 };
 
@@ -63,8 +64,8 @@ struct Local<std::map<std::string, T>> {
     for (const auto& [name, value] : values) local.emplace(name, Local<T>::get(value, replica));
     return local;
   }
-  static void check(const std::map<std::string, T>& values, size_t replicas) {
-    for (const auto& [name, value] : values) Local<T>::check(value, replicas);
+  static void check(const std::map<std::string, T>& values, size_t replicas, const char* what) {
+    for (const auto& [name, value] : values) Local<T>::check(value, replicas, what);
   }
 };
 
@@ -75,8 +76,8 @@ struct Local<std::optional<T>> {
   static type get(const std::optional<T>& value, size_t replica) {
     return value ? type(Local<T>::get(*value, replica)) : std::nullopt;
   }
-  static void check(const std::optional<T>& value, size_t replicas) {
-    if (value) Local<T>::check(*value, replicas);
+  static void check(const std::optional<T>& value, size_t replicas, const char* what) {
+    if (value) Local<T>::check(*value, replicas, what);
   }
 };
 
@@ -87,8 +88,8 @@ requires(HoldsPerReplica<T> || ...) struct Local<std::tuple<T...>> {
   static type get(const std::tuple<T...>& values, size_t replica) {
     return std::apply([&](const T&... value) { return type(Local<T>::get(value, replica)...); }, values);
   }
-  static void check(const std::tuple<T...>& values, size_t replicas) {
-    std::apply([&](const T&... value) { (Local<T>::check(value, replicas), ...); }, values);
+  static void check(const std::tuple<T...>& values, size_t replicas, const char* what) {
+    std::apply([&](const T&... value) { (Local<T>::check(value, replicas, what), ...); }, values);
   }
 };
 
@@ -99,9 +100,9 @@ requires(HoldsPerReplica<A> || HoldsPerReplica<B>) struct Local<std::pair<A, B>>
   static type get(const std::pair<A, B>& value, size_t replica) {
     return {Local<A>::get(value.first, replica), Local<B>::get(value.second, replica)};
   }
-  static void check(const std::pair<A, B>& value, size_t replicas) {
-    Local<A>::check(value.first, replicas);
-    Local<B>::check(value.second, replicas);
+  static void check(const std::pair<A, B>& value, size_t replicas, const char* what) {
+    Local<A>::check(value.first, replicas, what);
+    Local<B>::check(value.second, replicas, what);
   }
 };
 

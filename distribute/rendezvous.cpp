@@ -38,18 +38,18 @@ using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 // The k-th call of one tower meets the k-th of another. That is right for a loop that goes round more often in one, and
 // wrong where a tower leaves out one of several. Said once for each place.
-void warn_of_pairing(const internal::SiteOrder::Uneven& calls) {
+void warn_of_pairing(const internal::SiteOrder::Uneven& calls, const std::string& noun) {
   static std::mutex mutex;
   static std::set<std::pair<std::string, uint32_t>> told;
   {
     const std::lock_guard lock(mutex);
     if (!told.emplace(calls.place.file, calls.place.line).second) return;
   }
-  log_warning("the loss at ", calls.place.file, ":", calls.place.line, " was called ", calls.more_times,
-              " times in tower ", calls.more, " and ", calls.fewer_times, " times in tower ", calls.fewer,
-              " of one step. The first calls of all towers are taken for one loss, then the second ones, and so on. "
-              "Where a tower leaves out another than the last ones, that is wrong: call the loss in every tower, since "
-              "over no rows it is 0");
+  log_warning("the loss at ", calls.place.file, ":", calls.place.line, " was called ", calls.more_times, " times in ",
+              noun, " ", calls.more, " and ", calls.fewer_times, " times in ", noun, " ", calls.fewer,
+              " of one step. The first calls of all ", noun, "s are taken for one loss, then the second ones, and so ",
+              "on. Where a ", noun, " leaves out another than the last ones, that is wrong: call the loss in every ",
+              noun, ", since over no rows it is 0");
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ class Rendezvous::State {
       advance();
       if (!failed_ && std::none_of(seats_.begin(), seats_.end(), in_sums)) uneven = order_.uneven(active_);
     }
-    for (const auto& calls : uneven) warn_of_pairing(calls);
+    for (const auto& calls : uneven) warn_of_pairing(calls, noun_);
   }
 
   void leave(int replica) {

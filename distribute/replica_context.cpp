@@ -93,9 +93,4 @@ void ReplicaContext::merge(const std::type_info& function, const std::type_info&
   for (const Variable* written : strategy_.written_in_merge()) step.replica().take_written(*written);
 }
 
-void ReplicaContext::check_components(size_t size) const {
-  require(size == static_cast<size_t>(num_replicas_in_sync()), "merge_call: the function returned a PerReplica of ",
-          size, " components; there are ", num_replicas_in_sync(), " replicas");
-}
-
 }  // namespace belfry

@@ -15,6 +15,7 @@
 
 #include "../core/nested.h"
 #include "communication_options.h"
+#include "local_arguments.h"
 #include "per_replica.h"
 #include "reduce_op.h"
 #include "scalar_of.h"
@@ -72,11 +73,12 @@ class ReplicaContext {
   }
 
   // merge_fn(strategy, PerReplica<Args>...), once for all replicas, in the cross-replica context, with what each
-  // replica gave. What it returns goes to every replica; of a PerReplica each gets its component. An exception of
-  // merge_fn ends the run. Replicas have to pass functions of one type: a lambda of one place in the program.
+  // replica gave. What it returns goes to every replica; of a PerReplica, at any depth as in run, each gets its
+  // component. An exception of merge_fn ends the run. Replicas have to pass functions of one type: a lambda of one
+  // place in the program.
   template <class MergeFn, class... Args>
   auto merge_call(MergeFn&& merge_fn, const Args&... args) {
-    using Result = std::invoke_result_t<MergeFn&, Strategy&, PerReplica<Args>...>;
+    using Result = std::decay_t<std::invoke_result_t<MergeFn&, Strategy&, PerReplica<Args>...>>;
     using Arguments = std::tuple<const Args&...>;
     const Arguments mine(args...);
     std::shared_ptr<const void> result;
@@ -107,13 +109,10 @@ class ReplicaContext {
     return PerReplica<Arg>(std::move(components));
   }
   template <class T>
-  T component(const PerReplica<T>& value) const {
-    check_components(value.size());
-    return value[static_cast<size_t>(id_)];
-  }
-  template <class T>
-  T component(const T& value) const {
-    return value;
+  typename internal::Local<T>::type component(const T& value) const {
+    internal::Local<T>::check(value, static_cast<size_t>(num_replicas_in_sync()),
+                              "the result of merge_call's function");
+    return internal::Local<T>::get(value, static_cast<size_t>(id_));
   }
 
   std::vector<at::Tensor> all_reduce_tensors(ReduceOp op, const std::vector<at::Tensor>& values,
@@ -123,7 +122,6 @@ class ReplicaContext {
   // Replica 0 calls `merge` with all arguments; `result` is then what it returned, in every replica.
   void merge(const std::type_info& function, const std::type_info& types, const void* arguments, const Merge& merge,
              std::shared_ptr<const void>& result);
-  void check_components(size_t size) const;
   // kFailedPrecondition, beginning with `what`, where there is none.
   StepContext& step(const std::string& what) const;
 

@@ -36,6 +36,7 @@ class ReplicaSet {
   ReplicaSet& operator=(const ReplicaSet&) = delete;
 
   VariableStore& store() const { return store_; }
+  const std::string& noun() const { return noun_; }
   // Makes one replica for each device; replicas that are there keep their modules. kFailedPrecondition when replica i
   // is in use, or a variable is there, on another device.
   void use(const std::vector<LogicalDevice>& devices, VariablePlacement placement = VariablePlacement::kCentral);

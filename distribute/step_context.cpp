@@ -38,7 +38,7 @@ struct GlobalSum : torch::autograd::Function<GlobalSum> {
     StepContext* context = StepContext::current();
     const std::string what = "the gradient of " + saved->saved_data["what"].toStringRef();
     if (!context || static_cast<int64_t>(context->id()) != saved->saved_data["step"].toInt()) {
-      fail(ErrorKind::kFailedPrecondition, what, " is asked for outside the step that made it: the towers are gone");
+      fail(ErrorKind::kFailedPrecondition, what, " is asked for outside the step that made it: its towers are gone");
     }
     const at::Tensor gradient = gradients[0].detach();
     return {sum_in_order(context->gather_towers(what, gradient), gradient.device()), at::Tensor(), at::Tensor()};
@@ -75,7 +75,7 @@ std::string StepContext::describe_row(int64_t row, int64_t count) {
   if (options.replica_count == 1 || count == options.rows) {
     return concat("row ", options.first_row + row, " of the batch");
   }
-  return concat("row ", row, " of tower ", context->tower_index(), "'s ", count);
+  return concat("row ", row, " of ", context->called(), "'s ", count);
 }
 
 CallSite StepContext::next_occurrence(const std::source_location& where) {

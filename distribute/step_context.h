@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/error.h"
 #include "call_site.h"
 #include "loss_policy.h"
 #include "module_factory.h"
@@ -55,6 +56,8 @@ class StepContext {
     bool record_losses = false;
     // Of a pass that is thrown away: what is assigned to variables in it has no effect.
     bool trial = false;
+    // What messages call a replica: ReplicaSet::noun.
+    std::string noun = "tower";
   };
 
   StepContext(Replica& replica, Options options);
@@ -74,6 +77,9 @@ class StepContext {
   // Which tower this is, from 0, and how many take part in the step.
   int tower_index() const { return replica_.index(); }
   int tower_count() const { return options_.replica_count; }
+  // What messages call one, and this one: "replica", "replica 1".
+  const std::string& noun() const { return options_.noun; }
+  std::string called() const { return concat(noun(), " ", tower_index()); }
   at::Device device() const { return replica_.device(); }
   // Steps that were committed before this one.
   int64_t global_step() const { return global_step_; }

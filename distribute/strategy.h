@@ -147,7 +147,7 @@ class Strategy {
   // in a replica context, in another strategy's scope, and while another run of this strategy is going on.
   template <class Function, class... Args>
   auto run(Function&& fn, const Args&... args) {
-    (internal::Local<Args>::check(args, replica_count()), ...);
+    (internal::Local<Args>::check(args, replica_count(), "run"), ...);
     using Result = std::decay_t<std::invoke_result_t<Function&, const typename internal::Local<Args>::type&...>>;
     if constexpr (std::is_void_v<Result>) {
       run_replicas([&]([[maybe_unused]] size_t replica) { fn(internal::Local<Args>::get(args, replica)...); });
@@ -187,6 +187,14 @@ class Strategy {
   // Of a value that is one for all replicas: MEAN gives it back, and with axes every replica counts as having it.
   // kInvalidArgument for SUM over several replicas without an axis, where nobody could say what was meant.
   at::Tensor reduce(ReduceOpArgument op, const at::Tensor& value, const ReduceAxis& axis = std::nullopt);
+  // Of a plain number: the same, as a scalar tensor of int64 or float64; and the SUM of 0 is 0 over any replicas, so
+  // that a total may begin as one.
+  template <class Number>
+  requires std::is_arithmetic_v<Number> at::Tensor reduce(ReduceOpArgument op, Number value,
+                                                          const ReduceAxis& axis = std::nullopt) {
+    if (value == Number(0) && !axis.axes()) op = ReduceOp::kMean;
+    return reduce(op, internal::scalar_of(value), axis);
+  }
 
   // Every tensor of the components concatenated along `axis` in replica order, on the CPU; sizes may differ along it
   // only. kInvalidArgument for scalars and as reduce, kUnimplemented for sparse tensors.

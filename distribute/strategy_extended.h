@@ -62,7 +62,7 @@ class StrategyExtended {
       return fn(copy, internal::Local<Args>::get(args, replica)...);
     };
     check_update(variable);
-    (internal::Local<Args>::check(args, strategy_->replicas_at_hand()), ...);
+    (internal::Local<Args>::check(args, strategy_->replicas_at_hand(), "update"), ...);
     if constexpr (std::is_void_v<Result>) {
       variable.update_copies(call);
     } else {
@@ -75,7 +75,7 @@ class StrategyExtended {
   template <class Function, class... Args>
   auto update_non_slot(Function&& fn, const Args&... args) const {
     check_here("update_non_slot");
-    (internal::Local<Args>::check(args, strategy_->replicas_at_hand()), ...);
+    (internal::Local<Args>::check(args, strategy_->replicas_at_hand(), "update_non_slot"), ...);
     return fn(internal::Local<Args>::get(args, 0)...);
   }
 

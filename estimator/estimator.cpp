@@ -18,6 +18,7 @@
 #include "estimator/internal/export_model.h"
 #include "estimator/internal/prediction.h"
 #include "estimator/internal/train_loop.h"
+#include "estimator/internal/training_lock.h"
 
 namespace belfry {
 namespace {
@@ -113,10 +114,11 @@ class Estimator::Impl {
     check_steps("train", "max_steps", options.max_steps);
     const Busy busy(training_now_);
     const c10::InferenceMode never_inference(false);  // what is made under it cannot be trained
+    config_->file_system().make_directories(config_->model_dir);
+    const internal::TrainingLock lock(config_->file_system(), config_->model_dir);
     prepare_training();
     const int64_t step = training_->store().global_step();
     if (options.max_steps && step >= *options.max_steps) return already_there(step, *options.max_steps);
-    config_->file_system().make_directories(config_->model_dir);
     internal::TrainLoop loop(*training_, *config_, config_->model_dir, checkpoints_, options, training_prefix_);
     try {
       TrainResult result = loop.run(input_fn);

@@ -80,9 +80,10 @@ class Estimator {
 
   // Goes on from the newest checkpoint that can be read, or from initial values. Saves at the start, at the config's
   // intervals and at the end. Errors: kInvalidArgument for options that cannot be right, or a checkpoint that does not
-  // fit the model; kFailedPrecondition inside another train call of this object (from a hook, the model_fn or input);
-  // kDataLoss, from all that read the newest checkpoint, when there are some and none can be read; kNanLoss; whatever
-  // the model_fn, the input and hooks throw. After one the Estimator can be used on.
+  // fit the model; kFailedPrecondition inside another train call of this object (from a hook, the model_fn or input),
+  // and while another Estimator or process, which the message names, trains in the model_dir (evaluate, predict and
+  // exports never mind that); kDataLoss, from all that read the newest checkpoint, when there are some and none can be
+  // read; kNanLoss; whatever the model_fn, the input and hooks throw. After one the Estimator can be used on.
   TrainResult train(const InputFn& input_fn, const TrainOptions& options = {});
   // Means and metrics over the input with the checkpoint's weights; without a checkpoint, with initial ones. `loss` is
   // the mean of the batches' losses. Empty input gives zeros and a warning.

@@ -101,6 +101,9 @@ int main(int argc, char** argv) {
     Settings settings;
     if (parse(argc, argv, settings)) run(settings);
     return 0;
+  } catch (const po::error& error) {
+    std::cerr << error.what() << "\nusage: " << argv[0] << " --data digits.csv [option ...]; --help lists them\n";
+    return 2;
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
     return 1;

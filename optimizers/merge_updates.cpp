@@ -26,9 +26,9 @@ void check_same_calls(const std::vector<const StepContext*>& towers) {
     for (size_t k = 0; k < calls; ++k) {
       const bool both = k < tower->updates().size() && k < towers[0]->updates().size();
       if (both && call_of(*tower->updates()[k]) == call_of(*towers[0]->updates()[k])) continue;
-      fail(ErrorKind::kFailedPrecondition, "every tower has to make the same optimizer calls in the same order; call ",
-           k + 1, " of tower ", towers[0]->tower_index(), " is ", call_or_nothing(*towers[0], k), ", of tower ",
-           tower->tower_index(), " ", call_or_nothing(*tower, k));
+      fail(ErrorKind::kFailedPrecondition, "every ", tower->noun(),
+           " has to make the same optimizer calls in the same order; call ", k + 1, " of ", towers[0]->called(), " is ",
+           call_or_nothing(*towers[0], k), ", of ", tower->called(), " ", call_or_nothing(*tower, k));
     }
   }
 }
@@ -73,8 +73,8 @@ TrainOp merge_tower_updates(const std::vector<const StepContext*>& towers) {
       }
     }
     if (!reaches_any(update->gradients)) {
-      fail(ErrorKind::kInvalidArgument, first.description(),
-           ": no gradients are provided: in no tower does the loss reach a trainable variable");
+      fail(ErrorKind::kInvalidArgument, first.description(), ": no gradients are provided: in no ", towers[0]->noun(),
+           " does the loss reach a trainable variable");
     }
     merged.push_back(std::move(update));
   }

@@ -132,8 +132,8 @@ std::vector<const Variable*> Optimizer::variables(const VariableStore& store) co
 
 void Optimizer::check_wrapped(const StepContext& context, const char* call, const std::source_location& where) const {
   if (tower_ || !context.tower_optimizer_wanted()) return;
-  fail(ErrorKind::kFailedPrecondition, "tower ", context.tower_index(), ": ", call, " of ", name(), " at ",
-       place(where), ": with several devices, wrap the optimizer: TowerOptimizer optimizer(", name(), "(...))");
+  fail(ErrorKind::kFailedPrecondition, context.called(), ": ", call, " of ", name(), " at ", place(where),
+       ": with several devices, wrap the optimizer: TowerOptimizer optimizer(", name(), "(...))");
 }
 
 TrainOp Optimizer::minimize(const at::Tensor& loss, StepContext& context, const MinimizeOptions& options,
@@ -176,12 +176,12 @@ TrainOp Optimizer::apply_gradients(GradientsAndVariables gradients, StepContext&
     require(entry.variable != nullptr, "apply_gradients at ", place(where), ": an entry has no variable");
     require(seen.insert(entry.variable).second, "apply_gradients at ", place(where), ": variable '",
             entry.variable->name(), "' comes twice");
-    require(
-        !entry.gradient.defined() || entry.combined || entry.own || !context.was_combined(*entry.variable),
-        "apply_gradients at ", place(where), ": compute_gradients has given the gradient of variable '",
-        entry.variable->name(),
-        "' as the sum over all towers, and this one does not say whether it still is: keep "
-        "the entry's .combined when you change its gradient, or set .own for one that is to be added up over towers");
+    require(!entry.gradient.defined() || entry.combined || entry.own || !context.was_combined(*entry.variable),
+            "apply_gradients at ", place(where), ": compute_gradients has given the gradient of variable '",
+            entry.variable->name(), "' as the sum over all ", context.noun(),
+            "s, and this one does not say whether it still is: keep ",
+            "the entry's .combined when you change its gradient, or set .own for one that is to be added up over ",
+            context.noun(), "s");
     require(!entry.gradient.defined() || entry.gradient.sizes() == entry.variable->value().sizes(),
             "apply_gradients at ", place(where), ": variable '", entry.variable->name(), "' has shape ",
             entry.variable->value().sizes(), " and its gradient ",

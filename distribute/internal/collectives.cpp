@@ -57,12 +57,24 @@ bool goes_by_nccl(const Lists& all, const CommunicationOptions& options, const s
   return true;
 }
 
+// Half precision in float32: it may not hold the sum of what it holds the mean of.
+Lists widened(const Lists& all) {
+  Lists wide = all;
+  for (Tensors& replica : wide) {
+    for (at::Tensor& value : replica) {
+      if (at::isReducedFloatingType(value.scalar_type())) value = value.to(at::kFloat);
+    }
+  }
+  return wide;
+}
+
 // One thread makes the call for all GPUs, and hands out the results.
 Tensors sums_by_nccl(ReduceOp op, const Lists& all, StepContext& context, const std::string& what,
                      const CommunicationOptions& options) {
   Tensors results;  // replica after replica
   if (context.tower_index() == 0) {
-    for (const Tensors& replica : packed_sum(all, options.bytes_per_pack, nccl_all_reduce)) {
+    const Lists parts = op == ReduceOp::kMean ? widened(all) : all;
+    for (const Tensors& replica : packed_sum(parts, options.bytes_per_pack, nccl_all_reduce)) {
       results.insert(results.end(), replica.begin(), replica.end());
     }
   }
@@ -70,7 +82,9 @@ Tensors sums_by_nccl(ReduceOp op, const Lists& all, StepContext& context, const 
   const auto count = static_cast<std::ptrdiff_t>(all[0].size());
   const auto first = shared[0].begin() + context.tower_index() * count;
   Tensors mine(first, first + count);
-  if (op == ReduceOp::kMean) at::_foreach_div_(mine, static_cast<double>(all.size()));
+  if (op == ReduceOp::kSum) return mine;
+  at::_foreach_div_(mine, static_cast<double>(all.size()));
+  for (size_t i = 0; i < mine.size(); ++i) mine[i] = mine[i].to(all[0][i].scalar_type());
   return mine;
 }
 

@@ -49,9 +49,27 @@ at::Tensor sum(const std::vector<at::Tensor>& components, at::Device device) {
   return total;
 }
 
+// The dtype in which a mean's sum is taken: half precision may not hold what it comes to, though it holds the mean.
+at::ScalarType dtype_of_sum(ReduceOp op, at::ScalarType dtype) {
+  return op == ReduceOp::kMean && at::isReducedFloatingType(dtype) ? at::kFloat : dtype;
+}
+
+std::vector<at::Tensor> widened(ReduceOp op, const std::vector<at::Tensor>& components) {
+  std::vector<at::Tensor> wide;
+  for (const at::Tensor& component : components) {
+    wide.push_back(component.to(dtype_of_sum(op, component.scalar_type())));
+  }
+  return wide;
+}
+
 at::Tensor divided(const at::Tensor& total, double count) {
   if (at::isIntegralType(total.scalar_type(), false)) return total.to(at::kDouble) / count;
   return total / count;
+}
+
+// The mean in half precision again where the components have it.
+at::Tensor in_dtype_of(const at::Tensor& component, const at::Tensor& mean) {
+  return at::isReducedFloatingType(component.scalar_type()) ? mean.to(component.scalar_type()) : mean;
 }
 
 std::vector<int64_t> checked_axes(const char* what, const std::vector<int64_t>& axes, const at::Tensor& component) {
@@ -71,8 +89,9 @@ at::Tensor reduce_over_replicas(const char* what, ReduceOp op, const std::vector
                                 at::Device device) {
   check_numbers(what, components);
   check_shapes(what, components);
-  const at::Tensor total = sum(components, device);
-  return op == ReduceOp::kSum ? total : divided(total, static_cast<double>(components.size()));
+  const at::Tensor total = sum(widened(op, components), device);
+  if (op == ReduceOp::kSum) return total;
+  return in_dtype_of(components[0], divided(total, static_cast<double>(components.size())));
 }
 
 at::Tensor reduce_values(const char* what, ReduceOp op, const std::vector<at::Tensor>& components, const Axes& axes,
@@ -87,11 +106,12 @@ at::Tensor reduce_values(const char* what, ReduceOp op, const std::vector<at::Te
     for (const int64_t axis : wrapped) elements *= static_cast<double>(component.size(axis));
     count += elements;
     // An empty list means every axis to LibTorch.
-    sums.push_back(wrapped.empty() ? component : at::sum(component, wrapped, false, component.scalar_type()));
+    const at::ScalarType dtype = dtype_of_sum(op, component.scalar_type());
+    sums.push_back(wrapped.empty() ? component.to(dtype) : at::sum(component, wrapped, false, dtype));
   }
   check_shapes(what, sums);
   const at::Tensor total = sum(sums, device);
-  return op == ReduceOp::kSum ? total : divided(total, count);
+  return op == ReduceOp::kSum ? total : in_dtype_of(components[0], divided(total, count));
 }
 
 at::Tensor gather_values(const char* what, const std::vector<at::Tensor>& components, int64_t axis, at::Device device) {

@@ -15,8 +15,9 @@ namespace belfry::internal {
 using Axes = std::optional<std::vector<int64_t>>;
 
 // The sum of the components in replica order on `device`, in their dtype; of row-sparse ones their rows one after
-// another, duplicates kept. MEAN divides by their number; of integers it is float64. kInvalidArgument, naming two
-// replicas, where shapes or dtypes differ, and for bool. `what` begins the message.
+// another, duplicates kept. MEAN divides by their number; of integers it is float64, and half precision is added up in
+// float32. kInvalidArgument, naming two replicas, where shapes or dtypes differ, and for bool. `what` begins the
+// message.
 at::Tensor reduce_over_replicas(const char* what, ReduceOp op, const std::vector<at::Tensor>& components,
                                 at::Device device);
 

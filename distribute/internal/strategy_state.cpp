@@ -20,6 +20,17 @@
 namespace belfry::internal {
 namespace {
 
+// One line for each choice in a process: an Estimator makes strategies alike for each of its calls.
+void announce(const std::string& choice) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  {
+    const std::lock_guard lock(mutex);
+    if (!told.insert(choice).second) return;
+  }
+  log_info(choice);
+}
+
 // Refuses a second run while one goes on.
 class RunningFlag {
  public:
@@ -49,7 +60,7 @@ StrategyState::StrategyState(std::string announcement, uint64_t seed, std::vecto
 
 ReplicaSet& StrategyState::replicas() {
   replicas_.use(devices_, VariablePlacement::kOfStore);
-  if (!announcement_.empty()) log_info(std::exchange(announcement_, ""));
+  if (!announcement_.empty()) announce(std::exchange(announcement_, ""));
   return replicas_;
 }
 
@@ -57,6 +68,7 @@ StrategyState::Steps StrategyState::make_steps() {
   if (std::exchange(last_step_, store_.global_step()) != store_.global_step()) runs_at_step_ = 0;
   StepContext::Options options;
   options.replica_count = static_cast<int>(devices_.size());
+  options.noun = replicas_.noun();
   if (devices_.size() > 1) options.rendezvous = &replicas_.group().rendezvous();
   options.training = at::GradMode::is_enabled();
   options.batch_number = runs_at_step_++;

@@ -23,7 +23,7 @@ namespace internal {
 
 class StrategyState {
  public:
-  // `announcement` goes to the log when replicas are first asked for.
+  // `announcement` goes to the log when replicas are first asked for, once in a process.
   StrategyState(std::string announcement, uint64_t seed, std::vector<LogicalDevice> devices,
                 const LogicalDevice& parameter_device);
 

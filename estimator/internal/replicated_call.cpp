@@ -73,6 +73,7 @@ StepContext::Options ReplicatedCall::context_options(const std::vector<TowerBatc
   const auto share = static_cast<double>(parts[tower].rows);
   StepContext::Options options;
   options.replica_count = static_cast<int>(parts.size());
+  options.noun = ctx.replicas().noun();
   if (ctx.replicas().size() > 1) options.rendezvous = &ctx.replicas().group().rendezvous();
   options.loss_policy.row_weight = rows > 0 ? share / static_cast<double>(rows) : 1.0;
   options.loss_policy.exact = options_.exact;
@@ -91,7 +92,7 @@ StepContext::Options ReplicatedCall::context_options(const std::vector<TowerBatc
 EstimatorSpec ReplicatedCall::run_tower(const TowerBatch& part, ModeKeys mode, ModelContext& ctx) const {
   EstimatorSpec spec = call_model_fn(part, mode, ctx);
   spec.validate();
-  require(spec.mode == mode, "tower ", ctx.tower_index(), ": the model_fn was called for mode ", to_string(mode),
+  require(spec.mode == mode, ctx.called(), ": the model_fn was called for mode ", to_string(mode),
           " and returned a spec for mode ", to_string(spec.mode));
   if (ctx.replicas().size() > 1) ctx.replicas().group().rendezvous().leave_sums(ctx.tower_index());
   if (mode == ModeKeys::kTrain) {
@@ -111,8 +112,8 @@ EstimatorSpec ReplicatedCall::call_model_fn(const TowerBatch& part, ModeKeys mod
     const char* remedy = options_.tower_optimizer_wanted
                              ? "set ReplicateOptions::min_rows_per_tower to 2, or batch_norm to kSync"
                              : "let the input_fn drop what is left at its end (drop_remainder), or use SyncBatchNorm";
-    fail(ErrorKind::kInvalidArgument, "tower ", ctx.tower_index(), " has one row of the batch, and batch norm wants ",
-         "two: ", remedy, " (", text, ")");
+    fail(ErrorKind::kInvalidArgument, ctx.called(), " has one row of the batch, and batch norm wants ", "two: ", remedy,
+         " (", text, ")");
   }
 }
 
@@ -126,8 +127,8 @@ std::optional<LoneStep> ReplicatedCall::run_alone(const Batch& whole, ModelConte
   auto alone = internal::run_alone(model_fn_, on_device(whole.features, device), on_device(whole.labels, device),
                                    options_.tower_optimizer_wanted, ctx);
   if (!alone && !told_of_random_->exchange(true)) {
-    log_warning("verify_towers_every: the model_fn draws random numbers (dropout?), which differ between towers: ",
-                "such steps are not compared");
+    log_warning("verify_towers_every: the model_fn draws random numbers (dropout?), which differ between ",
+                ctx.replicas().noun(), "s: such steps are not compared");
   }
   return alone;
 }
@@ -138,7 +139,7 @@ EstimatorSpec ReplicatedCall::merge(std::vector<TowerResult> results, const std:
   const std::vector<const StepContext*> towers(contexts.begin(), contexts.end());
   if (results[0].spec.mode == ModeKeys::kTrain) updates = merge_tower_updates(towers);
   if (alone) verify_towers(*alone, towers, results, *updates, ctx.config().verify_towers_tolerance);
-  EstimatorSpec merged = merge_specs(std::move(results));
+  EstimatorSpec merged = merge_specs(std::move(results), ctx.replicas().noun());
   if (updates) {
     merged.train_op = in_order_of(*merged.train_op, contexts[0]->updates(), *updates);
   }

@@ -21,7 +21,8 @@ constexpr const char* kSpecLoss = "the EstimatorSpec's loss";
 // Numbers below it are compared as if they were as large.
 constexpr double kSmall = 1e-3;
 constexpr const char* kAdvice =
-    ". What towers can make exact are losses::, losses::mean for masked means, losses::penalty for regularizers, "
+    ". What several devices can make exact are losses::, losses::mean for masked means, losses::penalty for "
+    "regularizers, "
     "ctx.global_sum for what is not linear, and batch_norm = kSync (under a strategy SyncBatchNorm)";
 
 struct Sum {
@@ -55,15 +56,16 @@ bool agrees(double alone, const Sum& towers, double tolerance) {
 }
 
 // Losses come in the order in which they are made: the first that differs is the cause of others.
-void compare_losses(const LoneStep& alone, const std::map<std::string, Sum>& towers, double tolerance) {
+void compare_losses(const LoneStep& alone, const std::map<std::string, Sum>& towers, const std::string& noun,
+                    double tolerance) {
   for (const auto& [label, value] : alone.losses) {
     const auto found = towers.find(label);
     const Sum sum = found == towers.end() ? Sum() : found->second;
     if (agrees(value, sum, tolerance)) continue;
     const bool made_by_losses = label.find("losses::") != std::string::npos;
     fail(ErrorKind::kFailedPrecondition, "verify_towers_every: ", label, " is ", value, " on one device and ",
-         sum.value, " over the towers: ",
-         made_by_losses ? "what it is given depends on which rows a tower has"
+         sum.value, " over the ", noun, "s: ",
+         made_by_losses ? concat("what it is given depends on which rows a ", noun, " has")
                         : "every loss of losses:: in it agrees, so that it is what is added to them, or done to them",
          kAdvice);
   }
@@ -103,7 +105,8 @@ double scale_of(const GradientsAndVariables& alone) {
   return std::max(kSmall, largest / 100);
 }
 
-void compare_gradients(const GradientsAndVariables& alone, const PendingUpdate& update, double tolerance) {
+void compare_gradients(const GradientsAndVariables& alone, const PendingUpdate& update, const std::string& noun,
+                       double tolerance) {
   const std::map<const Variable*, at::Tensor> sums = sums_of(update.gradients);
   const double least = scale_of(alone);
   for (const GradientAndVariable& entry : alone) {
@@ -115,9 +118,9 @@ void compare_gradients(const GradientsAndVariables& alone, const PendingUpdate& 
     const double largest = both ? largest_of(one) : 0;
     if (both && difference <= tolerance * std::max(largest, least)) continue;
     fail(ErrorKind::kFailedPrecondition, "verify_towers_every: the gradient of variable '", entry.variable->name(),
-         "' for ", update.description(), " differs between one device and the towers",
+         "' for ", update.description(), " differs between one device and the ", noun, "s",
          both ? concat(" by as much as ", difference, " (the largest entry is ", largest, ")")
-              : concat(": ", entry.gradient.defined() ? "the towers have" : "one device has", " none"),
+              : concat(": ", entry.gradient.defined() ? concat("the ", noun, "s have") : "one device has", " none"),
          ", though the losses agree", kAdvice);
   }
 }
@@ -156,11 +159,12 @@ std::optional<LoneStep> run_alone(const ModelFn& model_fn, const Features& featu
 
 void verify_towers(const LoneStep& alone, const std::vector<const StepContext*>& contexts,
                    const std::vector<TowerResult>& towers, const TrainOp& updates, double tolerance) {
-  compare_losses(alone, sums_of(contexts, towers), tolerance);
+  const std::string& noun = contexts[0]->noun();
+  compare_losses(alone, sums_of(contexts, towers), noun, tolerance);
   require(alone.gradients.size() == updates.updates().size(), "verify_towers_every: on one device the model_fn made ",
-          alone.gradients.size(), " optimizer calls, over the towers ", updates.updates().size());
+          alone.gradients.size(), " optimizer calls, over the ", noun, "s ", updates.updates().size());
   for (size_t k = 0; k < alone.gradients.size(); ++k) {
-    compare_gradients(alone.gradients[k], *updates.updates()[k], tolerance);
+    compare_gradients(alone.gradients[k], *updates.updates()[k], noun, tolerance);
   }
 }
 

@@ -50,9 +50,9 @@ bool has_gpu(const Target& target) {
   return std::any_of(target.gradients.begin(), target.gradients.end(), [](const at::Tensor& g) { return g.is_cuda(); });
 }
 
-// In how the log goes on: "... are added up one by one in tower order: <this>".
+// In how the log goes on: "... one by one in the order of devices (w: <this>)".
 const char* why_not_by_nccl(const Target& target, size_t towers) {
-  if (target.gradients.size() < towers) return "not every tower has one";
+  if (target.gradients.size() < towers) return "not every device has one";
   return why_not_nccl(target.gradients);
 }
 
@@ -85,8 +85,8 @@ std::string reduce_over_gpus(std::vector<Target>& targets, size_t towers) {
   if (reducible.empty() && left == 0) return "";
   const size_t by_nccl = reducible.size();
   if (by_nccl > 0) reduce_flat(reducible, nccl_reduce);
-  return concat("gradients of ", towers, " towers: those of ", by_nccl, " variables are added up by NCCL, of ", left,
-                " one by one in tower order", others);
+  return concat("gradients of ", towers, " devices: those of ", by_nccl, " variables are added up by NCCL, of ", left,
+                " one by one in the order of devices", others);
 }
 
 }  // namespace belfry::internal

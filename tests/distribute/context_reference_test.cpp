@@ -1,8 +1,12 @@
 // Contexts and runs, against reference/distribute.json.
 #include <ATen/ATen.h>
 
+#include <memory>
 #include <optional>
+#include <thread>
+#include <type_traits>
 
+#include "distribute/distributed_variable.h"
 #include "tests/distribute/distribute_json.h"
 #include "tests/distribute/strategies.h"
 
@@ -149,6 +153,58 @@ TEST_CASE("strategies have TensorFlow's devices and replicas", "[strategy][refer
     CHECK(strategy.parameter_device().name == lower({result.at("variable")})[0]);
   }
   check_error(expected.at("duplicate_devices"), [] { MirroredStrategy({.devices = {"cpu:0", "cpu:0"}}); });
+  const auto one = strategy_named("one_device");
+  one->run([] { get_variable("v", at::ones({1})); });
+  CHECK(one->store().find("v")->device_name() == lower({expected.at("one_device_variable_device")})[0]);
+}
+
+TEST_CASE("strategies without devices take the machine's, as TensorFlow's", "[strategy][reference][C2]") {
+  const Json expected = testing::reference("distribute").at("context");
+  // The reference has 4 logical CPUs; how many there are here is this machine's matter.
+  REQUIRE(expected.at("empty_devices") == expected.at("mirrored_default_devices_no_accelerator"));
+  const MirroredStrategy given_none({.devices = {}}), by_default;
+  CHECK(names_of(given_none.worker_devices()) == names_of(by_default.worker_devices()));
+  if (default_devices()[0] != "cpu:0") return;  // the rest is of machines without a GPU
+  CHECK(by_default.num_replicas_in_sync() == static_cast<int>(std::thread::hardware_concurrency()));
+  const Json& central = expected.at("central_default_no_accelerator").at("result");
+  const CentralStorageStrategy strategy;
+  CHECK(strategy.num_replicas_in_sync() == central.at("replicas"));
+  CHECK(names_of(strategy.worker_devices()) == lower(central.at("compute")));
+  CHECK(strategy.parameter_device().name == lower(central.at("parameter"))[0]);
+}
+
+namespace {
+
+// As much of a RunConfig as update_config_proto looks at, and a field that is none of its business.
+struct Config {
+  bool allow_soft_placement = false;
+  std::shared_ptr<const Strategy> train_distribute = {}, eval_distribute = {};
+};
+
+// In TensorFlow's names; the session option is what says there that a strategy is in force.
+Json described(const Config& config) {
+  Json fields;
+  if (config.allow_soft_placement) fields["allowSoftPlacement"] = true;
+  if (config.train_distribute && config.eval_distribute) fields["isolateSessionState"] = true;
+  return fields;
+}
+
+}  // namespace
+
+TEST_CASE("update_config_proto changes a copy, as TensorFlow's", "[strategy][reference][S34][S54]") {
+  const Json all = testing::reference("distribute").at("cluster").at("update_config_proto");
+  for (const auto& [name, reference] : all.items()) {
+    if (name == "multi_worker") continue;  // there is no such strategy
+    INFO(name << " " << reference.dump());
+    const Json& expected = reference.at("result");
+    const Config before{.allow_soft_placement = expected.at("input").contains("allowSoftPlacement")};
+    const Config after = strategy_named(name)->update_config_proto(before);
+    CHECK((described(before) == expected.at("input")) == expected.at("is_a_copy"));
+    // One device needs no option of a session there. Here the copy names the strategy, like any other's.
+    Json wanted = expected.at("output");
+    if (name == "one_device") wanted["isolateSessionState"] = true;
+    CHECK(described(after) == wanted);
+  }
 }
 
 TEST_CASE("a run hands out and returns what TensorFlow's does", "[strategy][reference][S2][S25][S40][S43][S44][C6]") {
@@ -180,6 +236,10 @@ TEST_CASE("a run hands out and returns what TensorFlow's does", "[strategy][refe
       testing::check_tensor(results[i].id, reference.at("id")[i]);
       CHECK(results[i].n == reference.at("n"));
     }
+    // What returns nothing has no result: there None, here void.
+    REQUIRE(reference.at("none_returned").is_null());
+    STATIC_REQUIRE(std::is_void_v<decltype(strategy->run([] {}))>);
+    CHECK_FALSE(strategy->run([] { return std::optional<int>(); })[0].has_value());
     CHECK(strategy->run([&] { return a; }).is_same_on_all() !=
           reference.at("same_object_returned").at("is_distributed").get<bool>());
     CHECK(strategy->run([] { return 7; }).is_same_on_all() !=

@@ -1,6 +1,10 @@
 // How TensorFlow's strategies divide data: reference/distribute.json.
 #include <ATen/ATen.h>
 
+#include <functional>
+#include <optional>
+#include <utility>
+
 #include "tests/distribute/distribute_json.h"
 #include "tests/distribute/strategies.h"
 #include "tests/support/check_fails.h"
@@ -88,6 +92,67 @@ TEST_CASE("batches of odd pipelines are cut as TensorFlow cuts them", "[strategy
   }
 }
 
+// Vectors of these lengths, which go on counting.
+Dataset counting(std::vector<int64_t> lengths) {
+  return Dataset::from_generator([lengths] {
+    return [lengths, i = size_t{0}, next = int64_t{0}]() mutable -> std::optional<Batch> {
+      if (i == lengths.size()) return std::nullopt;
+      const int64_t start = std::exchange(next, next + lengths[i]);
+      return Batch{at::arange(start, start + lengths[i++]), {}};
+    };
+  });
+}
+
+void check_replicas(const PerReplica<Batch>& step, const std::function<at::Tensor(const Batch&)>& part,
+                    const Json& expected) {
+  REQUIRE(step.size() == expected.size());
+  for (size_t i = 0; i < step.size(); ++i) testing::check_tensor(part(step[i]), expected[i]);
+}
+
+// The one special case of that name.
+Json special_split(const std::string& name) {
+  const Json all = testing::reference("distribute");
+  for (const Json& reference : all.at("split").at("special")) {
+    if (reference.at("name") == name) return reference;
+  }
+  fail(ErrorKind::kNotFound, name);
+}
+
+TEST_CASE("every tensor of a structure is cut alike, as TensorFlow cuts them", "[strategy][reference][S8][S12]") {
+  const Json expected = special_split("nested_structure").at("result");
+  const auto strategy = strategy_named("mirrored_2");
+  const TensorDict features{{"a", at::arange(10, at::kFloat).reshape({5, 2})}, {"b", at::arange(5, at::kInt)}};
+  const Dataset dataset = Dataset::from_tensors(features, 10 * at::arange(5, at::kInt)).batch(4);
+  size_t steps = 0;
+  auto distributed = strategy->experimental_distribute_dataset(dataset);
+  for (const PerReplica<Batch>& step : distributed) {
+    REQUIRE(steps < expected.size());
+    const Json& reference = expected[steps++];
+    for (const auto& [name, pieces] : reference[0].items()) {
+      INFO(name);
+      check_replicas(
+          step, [name = name](const Batch& batch) { return batch.features[name]; }, pieces);
+    }
+    check_replicas(
+        step, [](const Batch& batch) { return batch.labels.tensor(); }, reference[1]);
+  }
+  CHECK(steps == expected.size());
+}
+
+// Batch sizes are never known ahead here: what TensorFlow does where it cannot know them is the rule. There is no
+// filter; one that keeps all is a map.
+TEST_CASE("batches of unknown size are cut as TensorFlow cuts them", "[strategy][reference][S8][S9]") {
+  const auto check = [](const std::string& name, const std::string& strategy_name, const Dataset& dataset) {
+    const Json reference = special_split(name);
+    INFO(reference.dump());
+    const auto strategy = strategy_named(strategy_name);
+    auto distributed = strategy->experimental_distribute_dataset(dataset);
+    CHECK(numbers_of(distributed) == data_of(reference.at("result")));
+  };
+  check("flat_filter_unknown_batch", "mirrored_2", range(10).batch(4).map([](Batch batch) { return batch; }));
+  check("generator_unknown_batch", "mirrored_3", counting({4, 4, 2}));
+}
+
 TEST_CASE("every replica takes the next batch of a function's data set", "[strategy][reference][S7][S36][C5]") {
   const Json all = testing::reference("distribute");
   for (const Json& reference : all.at("from_function").at("from_function")) {
@@ -173,8 +238,18 @@ TEST_CASE("experimental_run takes the iterator's next step", "[strategy][referen
         iterator));
   }
   CHECK(numbers_of(steps) == all.at("v1").at("experimental_run_times_10_range8_batch4").at("result"));
-  const auto ids = strategy->experimental_run([] { return testing::replica_id(); });
-  CHECK(ids.components() == std::vector<int>{0, 1});
+}
+
+TEST_CASE("experimental_run without an iterator, and reduce without an axis, give what TensorFlow's give",
+          "[strategy][reference][S21][S24][S46][S54]") {
+  const Json all = testing::reference("distribute");
+  const Json& v1 = all.at("v1");
+  const auto strategy = strategy_named("mirrored_2");
+  const auto ids = strategy->experimental_run([] { return get_replica_context()->replica_id_in_sync_group(); });
+  const Json& expected = v1.at("experimental_run_no_iterator").at("result");
+  REQUIRE(ids.size() == expected.size());
+  for (size_t i = 0; i < ids.size(); ++i) testing::check_tensor(ids[i], expected[i]);
+  testing::check_tensor(strategy->reduce("SUM", ids), v1.at("v1_reduce_axis_default_none").at("result"));
 }
 
 }  // namespace

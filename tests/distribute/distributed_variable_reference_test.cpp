@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include "distribute/distributed_variable.h"
+#include "distribute/strategy_extended.h"
 #include "tests/distribute/distribute_json.h"
 #include "tests/distribute/strategies.h"
 #include "tests/support/check_fails.h"
@@ -165,6 +166,26 @@ TEST_CASE("odd variables are as TensorFlow's", "[strategy][reference][S28]") {
   std::vector<std::string> names = get_variable("w", scalar(1)).component_names();
   for (std::string& name : names) name += ":0";
   CHECK(Json(names) == extra.at("component_names"));
+}
+
+// "extended_update_per_replica_2_5_from_1": each copy adds its component to 1. Copies of a variable that is written for
+// all would drift there; here they are one, which takes replica 0's component.
+TEST_CASE("update gives every copy its own component, as TensorFlow's", "[strategy][reference][S5][S28]") {
+  const Json all = testing::reference("distribute");
+  const Json& expected = all.at("variables").at("extra").at("extended_update_per_replica_2_5_from_1").at("result");
+  const auto strategy = strategy_named("mirrored_2");
+  const auto scope = strategy->scope();
+  const auto updated = [&](VariableSynchronization synchronization) {
+    DistributedVariable variable =
+        get_variable(to_string(synchronization), scalar(1),
+                     {.synchronization = synchronization, .aggregation = VariableAggregation::kOnlyFirstReplica});
+    strategy->extended().update(
+        variable, [](at::Tensor& copy, const at::Tensor& value) { copy.add_(value); },
+        PerReplica<at::Tensor>({scalar(2), scalar(5)}));
+    return at::stack(variable.components());
+  };
+  testing::check_close(updated(VariableSynchronization::kOnRead), expected);
+  testing::check_close(updated(VariableSynchronization::kOnWrite), Json::array({expected[0], expected[0]}));
 }
 
 TEST_CASE("a variable made inside a run is one variable for all replicas", "[strategy][reference][S28]") {

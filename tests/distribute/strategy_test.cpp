@@ -325,6 +325,26 @@ TEST_CASE("sums are added up in the order of replicas", "[strategy][S24]") {
   CHECK(sum(1, 1e8F, -1e8F) == 0);
 }
 
+TEST_CASE("a mean of half precision is added up in float32", "[strategy][C9][X3]") {
+  const auto strategy = strategy_named("mirrored_3");
+  const auto check = [&](const std::vector<double>& numbers, double mean, at::ScalarType dtype) {
+    INFO(dtype);
+    std::vector<at::Tensor> components;
+    for (const double number : numbers) components.push_back(at::full({2}, number, dtype));
+    const PerReplica<at::Tensor> values(std::move(components));
+    const at::Tensor expected = at::full({2}, mean, dtype);
+    CHECK(strategy->reduce("MEAN", values).equal(expected));
+    CHECK(strategy->reduce("MEAN", values, 0).equal(expected[0]));
+    CHECK(strategy->reduce("MEAN", values, std::vector<int64_t>()).equal(expected));
+    const auto everywhere =
+        strategy->run([](const at::Tensor& mine) { return get_replica_context()->all_reduce("MEAN", mine); }, values);
+    CHECK(everywhere[2].equal(expected));
+    CHECK(strategy->reduce("SUM", values).scalar_type() == dtype);
+  };
+  check({60000, 60000, 60000}, 60000, at::kHalf);  // two of them are more than it holds
+  check({256, 1, 1}, 86, at::kBFloat16);           // 257 is none of its numbers
+}
+
 TEST_CASE("a device goes by one name however it is spelled", "[strategy]") {
   for (const auto& [one, other] : {std::pair{"cpu", "cpu:0"}, {"cpu:1", "cpu:01"}, {"/CPU:2", "cpu:2"}}) {
     CHECK_FAILS(MirroredStrategy({.devices = {one, other}}), ErrorKind::kInvalidArgument, "is given twice");

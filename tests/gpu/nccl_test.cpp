@@ -57,13 +57,13 @@ TEST_CASE("Towers on two GPUs add up by NCCL, and the log says so once", "[gpu][
   NEEDS_GPUS(2);
   REQUIRE(internal::has_nccl());
   CHECK(told_of({"cuda:0", "cuda:1"}) ==
-        "gradients of 2 towers: those of 4 variables are added up by NCCL, of 0 one by one in tower order\n");
+        "gradients of 2 devices: those of 4 variables are added up by NCCL, of 0 one by one in the order of devices\n");
 }
 
 TEST_CASE("Two towers on one GPU add up in tower order, and the log says so once", "[gpu][nccl]") {
   NEEDS_GPUS(1);
   CHECK(told_of({"cuda:0", "cuda:0"}) ==
-        "gradients of 2 towers: those of 0 variables are added up by NCCL, of 4 one by one in tower order "
+        "gradients of 2 devices: those of 0 variables are added up by NCCL, of 4 one by one in the order of devices "
         "(net/hidden/bias: they are not each on a GPU of their own)\n");
 }
 

@@ -73,6 +73,10 @@ class FaultInjectingFileSystem : public FileSystem {
   void remove_file(const std::string& path) override;
   void remove_all(const std::string& path) override;
   void sync_directory(const std::string& path) override;
+  // Not one of the operations that fail.
+  FileLockAttempt try_lock(const std::string& path, std::string_view holder) override {
+    return inner_.try_lock(path, holder);
+  }
 
  private:
   friend class FaultInjectingWritableFile;
