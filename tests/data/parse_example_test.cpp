@@ -100,6 +100,24 @@ TEST_CASE("an example that does not fit is told by its row and feature", "[data]
   check_refused(example({{"x", floats({1})}}).substr(1), one, "row 1: its");
 }
 
+TEST_CASE("what no spec names is not looked at, and the last list of a name counts", "[data]") {
+  proto::PartialExample message;
+  const auto add = [&](const char* name, const std::string& feature) {
+    auto& entry = *message.mutable_features()->add_entry();
+    entry.set_name(name);
+    entry.set_feature(feature);
+  };
+  const auto parsed = [&] { return parse_example(rows({message.SerializeAsString()}), {{"x", FixedLenFeature{}}}); };
+  add("\xff", floats({9}).SerializeAsString());
+  add("other", "hello");
+  add("x", longs({1}).SerializeAsString());
+  add("x", floats({2}).SerializeAsString());
+  add("x", "");
+  CHECK(parsed().tensor().item<float>() == 2);
+  add("x", "hello");
+  CHECK_FAILS(parsed(), ErrorKind::kInvalidArgument, "row 0, feature 'x': its 5 bytes are no list");
+}
+
 TEST_CASE("specs and shapes that cannot be right are refused before any example is read", "[data]") {
   CHECK_FAILS(parse_example({"x"}, {}), ErrorKind::kInvalidArgument, "there are none");
   CHECK_FAILS(parse_example({"x"}, {{"x", FixedLenFeature{.dtype = at::kInt}}}), ErrorKind::kInvalidArgument, "Int");
