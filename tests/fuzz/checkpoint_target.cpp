@@ -150,7 +150,7 @@ void add_parts(Entries& entries) {
     slice.add_extent()->set_start(start);
     slice.mutable_extent(0)->set_length(2);
     slice.add_extent();
-    entries[slice_key("parts", slice)] = entry_of(proto::DT_FLOAT, {2, 2}, start * 8, 16).SerializeAsString();
+    entries[slice_key("parts", slice)] = entry_of(proto::DT_FLOAT, {2, 2}, 34 + start * 8, 16).SerializeAsString();
   }
   entries["parts"] = whole.SerializeAsString();
 }
@@ -165,7 +165,7 @@ std::vector<std::string> seeds() {
                      {"half", entry_of(proto::DT_HALF, {0, 3}, 0, 0).SerializeAsString()},
                      {"kernel", entry_of(proto::DT_FLOAT, {2, 4}, 0, 32).SerializeAsString()}};
   add_parts(entries);
-  std::string data(34, '\1');
+  std::string data(66, '\1');
   for (auto& [key, value] : entries) {
     if (!key.empty()) check_entry(value, data);
   }
