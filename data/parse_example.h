@@ -16,7 +16,7 @@ namespace belfry {
 //
 // kInvalidArgument, with the row and the name, for a required feature that is lacking, another number of values, a list
 // of another kind, and bytes that are no list; with the row, for bytes that are no Example; for strings of another
-// shape; and as check(specs) says. Beside the result one row at a time is held, in a small multiple of its bytes.
+// shape; and as check(specs) says. Beside the result one row at a time is held, in a bounded multiple of its bytes.
 TensorDict parse_example(const StringTensor& serialized, const FeatureSpecs& specs);
 
 }  // namespace belfry

@@ -1,3 +1,5 @@
+#include <ATen/ops/zeros.h>
+
 #include "belfry/core/example.pb.h"
 #include "core/error.h"
 #include "data/parse_example.h"
