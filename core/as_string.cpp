@@ -10,7 +10,8 @@
 namespace belfry {
 
 StringTensor as_string(const at::Tensor& integers) {
-  require(integers.defined() && c10::isIntegralType(integers.scalar_type(), false), "as_string: a tensor of ",
+  require(integers.defined(), "as_string: an undefined tensor");
+  require(c10::isIntegralType(integers.scalar_type(), false), "as_string: a tensor of ",
           c10::toString(integers.scalar_type()), "; integers were wanted");
   const at::Tensor numbers = integers.to(at::kCPU, at::kLong).contiguous();
   const int64_t* data = numbers.const_data_ptr<int64_t>();

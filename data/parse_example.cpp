@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "belfry/core/example.pb.h"
@@ -11,11 +12,57 @@
 namespace belfry {
 namespace {
 
-void parse(const std::string& bytes, int64_t row, proto::Example& example) {
+bool parse(const std::string& bytes, google::protobuf::MessageLite& message) {
   constexpr size_t kLimit = std::numeric_limits<int>::max();  // protobuf's
-  require(bytes.size() <= kLimit && example.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())),
-          "parse_example: row ", row, ": its ", bytes.size(), " bytes are no tf.Example");
+  return bytes.size() <= kLimit && message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
+
+class ExampleParser {
+ public:
+  ExampleParser(const FeatureSpecs& specs, int64_t rows) : specs_(specs), found_(specs.size()) {
+    for (const auto& [name, spec] : specs) {
+      places_.emplace(name, columns_.size());
+      columns_.push_back(data_internal::make_example_column(name, spec, rows));
+    }
+  }
+
+  void set_row(int64_t row, const std::string& bytes) {
+    require(parse(bytes, example_), "parse_example: row ", row, ": its ", bytes.size(), " bytes are no tf.Example");
+    found_.assign(specs_.size(), false);
+    // From the last to the first, since the last of a name counts.
+    const auto& entries = example_.features().entry();
+    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+      const auto place = places_.find(entry->name());
+      if (place != places_.end() && !found_[place->second]) set_feature(row, place->second, entry->feature());
+    }
+    for (size_t i = 0; i < found_.size(); ++i) {
+      if (!found_[i]) columns_[i]->set_missing(row);
+    }
+  }
+
+  TensorDict finish() {
+    TensorDict parsed;
+    for (size_t i = 0; i < specs_.size(); ++i) parsed.set(specs_[i].first, columns_[i]->finish());
+    return parsed;
+  }
+
+ private:
+  void set_feature(int64_t row, size_t place, const std::string& bytes) {
+    require(parse(bytes, feature_), "parse_example: row ", row, ", feature '", specs_[place].first, "': its ",
+            bytes.size(), " bytes are no list of values");
+    if (feature_.kind_case() == proto::Feature::KIND_NOT_SET) return;
+    columns_[place]->set_row(row, feature_);
+    found_[place] = true;
+  }
+
+  const FeatureSpecs& specs_;
+  std::vector<std::unique_ptr<data_internal::ExampleColumn>> columns_;
+  std::unordered_map<std::string, size_t> places_;
+  // Of the row at hand; kept for their memory.
+  proto::PartialExample example_;
+  proto::Feature feature_;
+  std::vector<bool> found_;
+};
 
 }  // namespace
 
@@ -23,22 +70,9 @@ TensorDict parse_example(const StringTensor& serialized, const FeatureSpecs& spe
   check(specs);
   require(serialized.dim() == 1, "parse_example: the serialized examples have ", serialized.dim(),
           " dimensions; [rows] was wanted");
-  std::vector<std::unique_ptr<data_internal::ExampleColumn>> columns;
-  for (const auto& [name, spec] : specs) {
-    columns.push_back(data_internal::make_example_column(name, spec, serialized.numel()));
-  }
-  for (int64_t row = 0; row < serialized.numel(); ++row) {
-    proto::Example example;
-    parse(serialized[row], row, example);
-    const auto& features = example.features().feature();
-    for (size_t i = 0; i < specs.size(); ++i) {
-      const auto found = features.find(specs[i].first);
-      columns[i]->set_row(row, found == features.end() ? nullptr : &found->second);
-    }
-  }
-  TensorDict parsed;
-  for (size_t i = 0; i < specs.size(); ++i) parsed.set(specs[i].first, columns[i]->finish());
-  return parsed;
+  ExampleParser parser(specs, serialized.numel());
+  for (int64_t row = 0; row < serialized.numel(); ++row) parser.set_row(row, serialized[row]);
+  return parser.finish();
 }
 
 }  // namespace belfry

@@ -12,11 +12,11 @@ namespace belfry {
 //
 // An example lacks a feature that it does not name, or names without a list: then it gets the spec's default or
 // padding. A list without values is not that: as in TensorFlow, a FixedLenFeature refuses it for its number of values.
+// Of a name that comes twice the last list counts.
 //
-// kInvalidArgument, with the row and the name, for a required feature that is lacking, another number of values, and a
-// list of another kind; with the row, for bytes that are no Example; for strings of another shape; and as
-// check(specs) says. A message whose feature names are not UTF-8 is no Example here. Of a row no more is held than a
-// small multiple of its bytes.
+// kInvalidArgument, with the row and the name, for a required feature that is lacking, another number of values, a list
+// of another kind, and bytes that are no list; with the row, for bytes that are no Example; for strings of another
+// shape; and as check(specs) says. Beside the result one row at a time is held, in a bounded multiple of its bytes.
 TensorDict parse_example(const StringTensor& serialized, const FeatureSpecs& specs);
 
 }  // namespace belfry

@@ -32,6 +32,7 @@ void check_bools(const std::string& path, const std::string& name, const char* b
 }  // namespace
 
 BundleData::BundleData(FileSystem& files, const std::string& prefix, const BundleIndex& index) {
+  uint64_t claimed = 0;
   for (const auto& [key, entry] : index.entries) {
     if (entry.slices_size() > 0) continue;
     const std::string name = readable_key(key);
@@ -44,6 +45,14 @@ BundleData::BundleData(FileSystem& files, const std::string& prefix, const Bundl
       fail(ErrorKind::kDataLoss, "'", path, "' is truncated: variable '", name, "' has ", size, " bytes from byte ",
            offset, " on, and the file has ", shard.size);
     }
+    claimed += size;
+  }
+  // Entries that share bytes would let small files become large variables.
+  uint64_t present = 0;
+  for (const auto& [number, shard] : shards_) present += shard.size;
+  if (claimed > present) {
+    fail(ErrorKind::kDataLoss, "'", index_path(prefix), "' is damaged: its variables have ", claimed,
+         " bytes, and the data files ", present);
   }
 }
 

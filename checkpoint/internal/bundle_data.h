@@ -16,7 +16,8 @@ namespace belfry {
 // The shards that some entry lies in, open. Threads may share one object. `name` is for messages; damage is kDataLoss.
 class BundleData {
  public:
-  // Each entry lies inside its file and has the size that its type and shape ask for.
+  // Each entry lies inside its file and has the size that its type and shape ask for; all together are no larger than
+  // the files.
   BundleData(FileSystem& files, const std::string& prefix, const BundleIndex& index);
 
   // Entries that are not in parts, of a type LibTorch has.

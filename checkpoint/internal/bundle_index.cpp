@@ -30,6 +30,10 @@ proto::BundleHeaderProto parse_header(const std::string& path, std::string_view 
 
 void check_shape(const std::string& path, const std::string& name, const proto::BundleEntryProto& entry) {
   if (entry.shape().unknown_rank()) fail_variable(path, name, "its shape is unknown");
+  constexpr int kMostDimensions = 254;  // of TensorFlow's shapes
+  if (entry.shape().dim_size() > kMostDimensions) {
+    fail_variable(path, name, concat("its shape has ", entry.shape().dim_size(), " dimensions"));
+  }
   constexpr int64_t kLargest = std::numeric_limits<int64_t>::max() / 16;  // 16: the size of the largest element
   int64_t product = 1;  // of the sizes that are not 0: strides multiply those
   for (const auto& dim : entry.shape().dim()) {

@@ -38,14 +38,21 @@ SliceBox slice_box(const proto::TensorSliceProto& slice, const std::vector<int64
 
 const char* check_boxes(const std::vector<SliceBox>& boxes, const std::vector<int64_t>& shape) {
   int64_t missing = count_of(shape);
-  for (size_t i = 0; i < boxes.size(); ++i) {
-    if (!inside(boxes[i], shape)) return "a part lies outside its shape";
-    missing -= count_of(boxes[i].length);
+  std::vector<const SliceBox*> filled;
+  for (const SliceBox& box : boxes) {
+    if (!inside(box, shape)) return "a part lies outside its shape";
+    const int64_t count = count_of(box.length);
+    missing -= count;
+    if (missing < 0) return "two of its parts overlap";  // they hold more than it does
+    if (count > 0) filled.push_back(&box);
+  }
+  if (missing != 0) return "its parts do not fill its shape";
+  for (size_t i = 0; i < filled.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      if (overlap(boxes[i], boxes[j])) return "two of its parts overlap";
+      if (overlap(*filled[i], *filled[j])) return "two of its parts overlap";
     }
   }
-  return missing == 0 ? nullptr : "its parts do not fill its shape";
+  return nullptr;
 }
 
 }  // namespace belfry

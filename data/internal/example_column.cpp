@@ -89,21 +89,20 @@ class ColumnOf : public ExampleColumn {
   ColumnOf(std::string name, RowSpec spec, std::vector<T> missing, int64_t rows, int64_t total)
       : name_(std::move(name)), spec_(std::move(spec)), missing_(std::move(missing)), rows_(rows), storage_(total) {}
 
-  void set_row(int64_t row, const proto::Feature* feature) override {
-    T* to = storage_.data() + row * spec_.count;
-    if (!feature || feature->kind_case() == proto::Feature::KIND_NOT_SET) {
-      require(!missing_.empty(), "parse_example: row ", row, ", feature '", name_, "': is required but not there");
-      std::copy(missing_.begin(), missing_.end(), to);
-      return;
-    }
-    require(feature->kind_case() == kKind<T>, "parse_example: row ", row, ", feature '", name_, "': holds ",
-            kind_text(feature->kind_case()), "; ", kind_text(kKind<T>), " were wanted");
-    const auto& values = values_of<T>(*feature);
+  void set_row(int64_t row, const proto::Feature& feature) override {
+    require(feature.kind_case() == kKind<T>, "parse_example: row ", row, ", feature '", name_, "': holds ",
+            kind_text(feature.kind_case()), "; ", kind_text(kKind<T>), " were wanted");
+    const auto& values = values_of<T>(feature);
     require(spec_.variable || values.size() == spec_.count, "parse_example: row ", row, ", feature '", name_, "': has ",
             values.size(), " values; ", spec_.count, " were wanted");
     const int64_t given = std::min<int64_t>(values.size(), spec_.count);
-    std::copy_n(values.begin(), given, to);
-    if (given < spec_.count) std::copy(missing_.begin() + given, missing_.end(), to + given);
+    T* to = std::copy_n(values.begin(), given, place(row));
+    if (given < spec_.count) std::copy(missing_.begin() + given, missing_.end(), to);
+  }
+
+  void set_missing(int64_t row) override {
+    require(!missing_.empty(), "parse_example: row ", row, ", feature '", name_, "': is required but not there");
+    std::copy(missing_.begin(), missing_.end(), place(row));
   }
 
   Value finish() override {
@@ -113,6 +112,8 @@ class ColumnOf : public ExampleColumn {
   }
 
  private:
+  T* place(int64_t row) { return storage_.data() + row * spec_.count; }
+
   std::string name_;
   RowSpec spec_;
   std::vector<T> missing_;

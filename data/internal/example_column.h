@@ -16,9 +16,10 @@ namespace belfry::data_internal {
 class ExampleColumn {
  public:
   virtual ~ExampleColumn() = default;
-  // Writes row `row` from the feature, or from the spec's default or padding where that is null or holds no list.
-  // kInvalidArgument, with the row and the name, when it does not fit.
-  virtual void set_row(int64_t row, const proto::Feature* feature) = 0;
+  // Writes row `row` from the feature, which holds a list, or from the spec's default or padding. kInvalidArgument,
+  // with the row and the name, when the list does not fit and when the feature is required.
+  virtual void set_row(int64_t row, const proto::Feature& feature) = 0;
+  virtual void set_missing(int64_t row) = 0;
   // [rows, shape...]; rows that were not set hold anything. Called once.
   virtual Value finish() = 0;
 };

@@ -1,10 +1,15 @@
 // Whatever the bytes are: the true values, or an Error that says where; never a crash or a huge allocation.
+#include <functional>
 #include <random>
 
 #include "checkpoint/checkpoint_writer.h"
 #include "checkpoint/internal/bundle_index.h"
 #include "checkpoint/internal/leveldb_table.h"
+#include "checkpoint/internal/varint.h"
+#include "core/crc32c.h"
+#include "core/internal/little_endian.h"
 #include "tests/checkpoint/checkpoint_testing.h"
+#include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace belfry;
@@ -36,6 +41,13 @@ class Damage {
       CHECK_THAT(error.what(), Catch::Contains(prefix_));
       return false;
     }
+  }
+
+  // With another index.
+  void read(const std::string& index_bytes) {
+    write(index_path(prefix_), index_bytes);
+    const CheckpointReader reader(prefix_);
+    for (const CheckpointVariable& variable : reader.variables()) reader.value(variable.name);
   }
 
   std::string index;
@@ -114,4 +126,118 @@ TEST_CASE("random entries with right checksums are no danger", "[checkpoint]") {
     if (random() % 8 == 0) value.resize(random() % (value.size() + 1));
     damage.survives(leveldb_table_bytes(other), damage.data);
   }
+}
+
+namespace {
+
+struct Handle {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+std::string table_entry(uint64_t shared, const std::string& rest, const std::string& value) {
+  std::string entry;
+  for (const uint64_t number : {shared, uint64_t{rest.size()}, uint64_t{value.size()}}) put_varint(entry, number);
+  return entry + rest + value;
+}
+
+std::string bytes_of(const Handle& handle) {
+  std::string bytes;
+  put_varint(bytes, handle.offset);
+  put_varint(bytes, handle.size);
+  return bytes;
+}
+
+Handle append_block(std::string& file, std::string block, char compression) {
+  if (compression == 0) {
+    put_little_endian(block, uint32_t{0});  // one place to start from
+    put_little_endian(block, uint32_t{1});
+  }
+  const Handle handle{file.size(), block.size()};
+  block += compression;
+  put_little_endian(block, masked_crc32c(block));
+  file += block;
+  return handle;
+}
+
+// A table of one block of data, with right checksums; `handles` makes of its place what the index says.
+std::string hand_made_table(const std::string& data, char compression,
+                            const std::function<std::vector<Handle>(Handle)>& handles) {
+  std::string file;
+  const Handle block = append_block(file, data, compression);
+  const Handle meta = append_block(file, "", 0);
+  std::string index;
+  for (const Handle& handle : handles(block)) index += table_entry(0, "\xff", bytes_of(handle));
+  std::string footer = bytes_of(meta) + bytes_of(append_block(file, index, 0));
+  footer.resize(40);
+  put_little_endian(footer, uint64_t{0xdb4775248b80fb57});
+  return file + footer;
+}
+
+std::vector<std::string> keys_of(const std::string& table) {
+  std::vector<std::string> keys;
+  read_leveldb_table("index", table, [&](std::string_view key, std::string_view) { keys.emplace_back(key); });
+  return keys;
+}
+
+}  // namespace
+
+TEST_CASE("a small table cannot claim to be a large one", "[checkpoint]") {
+  const std::string data = table_entry(0, "ab", "value") + table_entry(1, "c", "");
+  const auto itself = [](Handle block) { return std::vector{block}; };
+  REQUIRE(keys_of(hand_made_table(data, 0, itself)) == std::vector<std::string>{"ab", "ac"});
+
+  SECTION("by reading one block again") {
+    const auto twice = [](Handle block) { return std::vector{block, block}; };
+    CHECK_FAILS(keys_of(hand_made_table(data, 0, twice)), ErrorKind::kDataLoss, "its index is wrong");
+  }
+  SECTION("by a block that is larger than the file") {
+    const auto large = [](Handle block) { return std::vector{Handle{block.offset, uint64_t{1} << 33}}; };
+    CHECK_FAILS(keys_of(hand_made_table(data, 0, large)), ErrorKind::kDataLoss, "its index is wrong");
+  }
+  SECTION("by a compressed block that says it is large") {
+    std::string claim;
+    put_varint(claim, 0xffffffff);
+    CHECK_FAILS(keys_of(hand_made_table(claim + "abc", 1, itself)), ErrorKind::kDataLoss, "its index is wrong");
+  }
+  SECTION("by long keys that share all but a byte") {
+    std::string many = table_entry(0, std::string(10000, 'k'), "");
+    for (int i = 0; i < 10000; ++i) many += table_entry(10000, "x", "");
+    CHECK_FAILS(keys_of(hand_made_table(many, 0, itself)), ErrorKind::kDataLoss, "longer than it can hold");
+  }
+}
+
+TEST_CASE("variables cannot share their bytes", "[checkpoint]") {
+  Damage damage;
+  std::map<std::string, std::string> table;
+  read_leveldb_table("index", damage.index,
+                     [&](std::string_view key, std::string_view value) { table.emplace(key, value); });
+  std::string largest;
+  int64_t size = 0;
+  for (const auto& [key, value] : table) {
+    proto::BundleEntryProto entry;
+    if (key.empty() || !entry.ParseFromString(value) || entry.size() <= size) continue;
+    size = entry.size();
+    largest = value;
+  }
+  for (int64_t i = 0; i <= static_cast<int64_t>(damage.data.size()) / size; ++i) {
+    table["copy " + std::to_string(i)] = largest;
+  }
+  CHECK_FAILS(damage.read(leveldb_table_bytes(table)), ErrorKind::kDataLoss, "bytes, and the data files");
+}
+
+TEST_CASE("a variable has no more dimensions than TensorFlow gives it", "[checkpoint]") {
+  Damage damage;
+  std::map<std::string, std::string> table;
+  read_leveldb_table("index", damage.index,
+                     [&](std::string_view key, std::string_view value) { table.emplace(key, value); });
+  proto::BundleEntryProto entry;
+  entry.set_dtype(proto::DT_FLOAT);
+  entry.set_crc32c(masked_crc32c(""));
+  for (int i = 0; i < 255; ++i) entry.mutable_shape()->add_dim()->set_size(i > 0);
+  table["deep"] = entry.SerializeAsString();
+  CHECK_FAILS(damage.read(leveldb_table_bytes(table)), ErrorKind::kDataLoss, "its shape has 255 dimensions");
+  entry.mutable_shape()->mutable_dim()->RemoveLast();
+  table["deep"] = entry.SerializeAsString();
+  CHECK_NOTHROW(damage.read(leveldb_table_bytes(table)));
 }
