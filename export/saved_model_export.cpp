@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "export/export_directory.h"
 #include "export/internal/import/import_graph.h"
+#include "export/onnx_writer.h"
 #include "export/saved_model_writer.h"
 #include "export/torchscript_writer.h"
 
@@ -57,22 +58,42 @@ TracedModel trace_model(const ExportRequest& request) {
   return {std::move(traced), std::move(signatures)};
 }
 
-// The file of one format, or why there is none.
-struct Encoded {
-  ExportFormat format;
+struct EncodedFile {
   std::string path;
   std::string bytes;
-  std::vector<std::string> problems;
 };
 
-Encoded encode(ExportFormat format, const TracedModel& model) {
+// The files of one format, or why there are none.
+struct Encoded {
+  ExportFormat format;
+  std::vector<EncodedFile> files;
+  std::vector<std::string> problems = {};
+  std::vector<std::string> warnings = {};
+};
+
+Encoded encode_onnx(const TracedModel& model, int64_t inline_bytes_limit) {
+  constexpr const char* kModel = "onnx/model.onnx";
+  OnnxModel onnx = onnx_bytes(internal::import_graph(model.trace), model.signatures,
+                              {.inline_bytes_limit = inline_bytes_limit, .data_file = "model.onnx.data"});
+  Encoded encoded{ExportFormat::kOnnx, {{kModel, std::move(onnx.bytes)}}, std::move(onnx.problems)};
+  if (!onnx.data.empty()) {
+    const std::string path = concat(kModel, ".data");
+    encoded.warnings.push_back(concat("the weights of ", kModel, " are in ", path, ", which has to stay beside it"));
+    encoded.files.push_back({path, std::move(onnx.data)});
+  }
+  return encoded;
+}
+
+Encoded encode(ExportFormat format, const TracedModel& model, const ExportRequest& request) {
   switch (format) {
     case ExportFormat::kTorchScript:
-      return {format, "torchscript/model.pt", torchscript_bytes(model.trace, model.signatures), {}};
+      return {format, {{"torchscript/model.pt", torchscript_bytes(model.trace, model.signatures)}}};
     case ExportFormat::kSavedModel: {
       SavedModel saved = saved_model_bytes(internal::import_graph(model.trace), model.signatures);
-      return {format, "saved_model.pb", std::move(saved.bytes), std::move(saved.problems)};
+      return {format, {{"saved_model.pb", std::move(saved.bytes)}}, std::move(saved.problems)};
     }
+    case ExportFormat::kOnnx:
+      return encode_onnx(model, request.onnx_inline_bytes_limit);
   }
   fail(ErrorKind::kInvalidArgument, "export: there is no format of number ", static_cast<int>(format));
 }
@@ -94,6 +115,8 @@ const char* to_string(ExportFormat format) {
       return "TorchScript";
     case ExportFormat::kSavedModel:
       return "SavedModel";
+    case ExportFormat::kOnnx:
+      return "ONNX";
   }
   return "unknown";
 }
@@ -104,9 +127,10 @@ ExportResult write_saved_model(const std::string& base, const ExportRequest& req
   ExportResult result{.path = {}, .formats = {}, .warnings = model.trace.warnings, .refusals = {}};
   std::vector<Encoded> encoded;
   for (const ExportFormat format : request.formats) {
-    Encoded one = encode(format, model);
+    Encoded one = encode(format, model, request);
     if (one.problems.empty()) {
       result.formats.push_back(format);
+      result.warnings.insert(result.warnings.end(), one.warnings.begin(), one.warnings.end());
       encoded.push_back(std::move(one));
     } else {
       result.refusals.push_back({format, std::move(one.problems)});
@@ -117,7 +141,9 @@ ExportResult write_saved_model(const std::string& base, const ExportRequest& req
          joined(result.refusals));
   }
   const auto write = [&](const std::string& folder) {
-    for (const Encoded& one : encoded) write_export_file(files, join_path(folder, one.path), one.bytes);
+    for (const Encoded& one : encoded) {
+      for (const EncodedFile& file : one.files) write_export_file(files, join_path(folder, file.path), file.bytes);
+    }
   };
   result.path = export_to_directory(base, files, write, {.assets_extra = request.assets_extra});
   return result;

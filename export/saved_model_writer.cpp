@@ -1,12 +1,7 @@
 #include "export/saved_model_writer.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
-#include <map>
-#include <set>
-
 #include "core/error.h"
+#include "export/internal/deterministic_bytes.h"
 #include "export/internal/tensorflow/lowering.h"
 
 namespace belfry {
@@ -56,38 +51,6 @@ proto::SignatureDef signature_def(const Graph& graph, const TracedSignature& sig
   return def;
 }
 
-// Equal problems in one line with all their places.
-std::vector<std::string> texts_of(const std::vector<internal::LoweringProblem>& problems) {
-  std::map<std::string, std::set<std::string>> places;
-  std::map<std::string, size_t> counts;
-  for (const auto& problem : problems) {
-    const std::string text = concat(problem.operation, ": ", problem.reason);
-    ++counts[text];
-    if (!problem.place.empty()) places[text].insert(problem.place);
-  }
-  std::vector<std::string> texts;
-  for (const auto& [text, count] : counts) {
-    std::string line = count > 1 ? concat(text, ", ", count, " times") : text;
-    const char* separator = " (near ";
-    for (const std::string& place : places[text]) {
-      line += concat(separator, "'", place, "'");
-      separator = ", ";
-    }
-    texts.push_back(places[text].empty() ? line : line + ")");
-  }
-  return texts;
-}
-
-std::string deterministic_bytes(const proto::SavedModel& model) {
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  if (!model.SerializeToCodedStream(&coded)) fail(ErrorKind::kInternal, "SavedModel: the message cannot be written");
-  coded.Trim();
-  return bytes;
-}
-
 std::string bytes_of(const Graph& graph, const std::vector<TracedSignature>& signatures, Lowering& lowering) {
   proto::SavedModel model;
   model.set_saved_model_schema_version(1);
@@ -99,7 +62,7 @@ std::string bytes_of(const Graph& graph, const std::vector<TracedSignature>& sig
   }
   *meta.mutable_graph_def() = lowering.out().graph();
   meta.mutable_graph_def()->mutable_versions()->set_producer(kProducer);
-  return deterministic_bytes(model);
+  return internal::deterministic_bytes(model);
 }
 
 }  // namespace
@@ -108,7 +71,7 @@ SavedModel saved_model_bytes(const Graph& graph, const std::vector<TracedSignatu
                              const SavedModelOptions& options) {
   Lowering lowering(graph);
   lowering.run();
-  if (!lowering.problems().empty()) return {"", texts_of(lowering.problems())};
+  if (!lowering.problems().empty()) return {"", internal::problem_texts(lowering.problems())};
   if (lowering.out().constant_bytes() > options.constant_bytes_limit) {
     return {"",
             {concat("its weights need ", lowering.out().constant_bytes(),

@@ -1,98 +1,22 @@
 // Writes a SavedModel for each operation and model of the export's tests, and what the models themselves answer.
-// usage: saved_model_peer FOLDER   makes FOLDER/<case>/saved_model.pb, FOLDER/tensors (numbers, one tensor behind
-// another) and FOLDER/cases.json, which says for each case and row count where in it inputs and outputs lie.
+// usage: saved_model_peer FOLDER   writes what PeerCases says
 
 #include <torch/torch.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/file_system.h"
-#include "export/saved_model_export.h"
-#include "tests/export/export_cases.h"
+#include "export_peer.h"
 
 using namespace belfry;
 using namespace belfry::testing;
-using Json = nlohmann::json;
-
-namespace {
-
-class Tensors {
- public:
-  Json add(const at::Tensor& given) {
-    const at::Tensor tensor = given.contiguous();
-    const Json described = {{"dtype", c10::getDtypeNames(tensor.scalar_type()).first},
-                            {"shape", tensor.sizes().vec()},
-                            {"offset", bytes_.size()}};
-    bytes_.append(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
-    return described;
-  }
-
-  Json add(const TensorDict& dict) {
-    Json all = Json::object();
-    for (const auto& [name, value] : dict) all[name] = add(value.tensor());
-    return all;
-  }
-
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-Features random_features(const ServingInputReceiver& receiver, int64_t rows) {
-  Features features;
-  for (const ServingInput& input : receiver.inputs()) {
-    std::vector<int64_t> shape = input.spec.shape;
-    shape[0] = rows;
-    const bool floating = at::isFloatingType(input.spec.dtype);
-    const at::Tensor numbers = floating ? at::randn(shape) : at::randint(input.spec.low, input.spec.high, shape);
-    features.set(input.feature, numbers.to(input.spec.dtype));
-  }
-  return features;
-}
-
-Json calls_of(const TraceRequest& request, Tensors& tensors) {
-  const torch::NoGradGuard no_grad;
-  Json calls = Json::array();
-  for (const int64_t rows : {1, 2, 7, 33}) {
-    const Features features = random_features(request.receiver, rows);
-    calls.push_back({{"inputs", tensors.add(features)}, {"outputs", tensors.add(request.function(features))}});
-  }
-  return calls;
-}
-
-Json export_case(const ExportCase& one, const std::string& folder, Tensors& tensors) {
-  const ExportRequest request{
-      .function =
-          [&one](const Features& features) {
-            return ExportOutputs{{kServingDefault, PredictOutput{one.request.function(features)}}};
-          },
-      .receiver = one.request.receiver,
-      .variables = one.request.variables,
-      .formats = {ExportFormat::kSavedModel}};
-  const ExportResult result = write_saved_model(join_path(folder, one.name), request, posix_file_system());
-  return {{"name", one.name}, {"path", result.path}, {"calls", calls_of(one.request, tensors)}};
-}
-
-}  // namespace
 
 int main(int argc, char** argv) try {
   require(argc == 2, "usage: saved_model_peer FOLDER");
-  const std::string folder = argv[1];
   torch::manual_seed(1);
-  Tensors tensors;
-  Json cases = Json::array();
-  for (const ExportCase& one : all_export_cases()) {
-    try {
-      cases.push_back(export_case(one, folder, tensors));
-    } catch (const std::exception& error) {  // the other cases are still of interest
-      cases.push_back({{"name", one.name}, {"error", error.what()}});
-    }
-  }
-  write_file_atomically(posix_file_system(), join_path(folder, "tensors"), tensors.bytes());
-  write_file_atomically(posix_file_system(), join_path(folder, "cases.json"), cases.dump());
+  PeerCases cases(argv[1]);
+  for (const ExportCase& one : all_export_cases()) cases.add(one.name, export_request(one, ExportFormat::kSavedModel));
+  cases.write();
   return 0;
 } catch (const std::exception& error) {
   std::cerr << "saved_model_peer: " << error.what() << "\n";
