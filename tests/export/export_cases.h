@@ -29,6 +29,7 @@ ExportCases layer_cases();
 ExportCases recurrent_cases();
 ExportCases loss_cases();
 ExportCases model_cases();
+ExportCases dtype_cases();
 
 ExportCases all_export_cases();
 

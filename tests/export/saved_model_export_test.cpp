@@ -135,6 +135,28 @@ TEST_CASE("Formats are chosen, and where none is left the export fails with all 
   CHECK_FALSE(posix_file_system().exists(base));
 }
 
+TEST_CASE("ONNX is written when it is asked for", "[export][onnx]") {
+  TemporaryDirectory folder;
+  ExportRequest request = classifier_request();
+  CHECK_FALSE(
+      posix_file_system().exists(write_saved_model(folder.path(), request, posix_file_system()).path + "/onnx"));
+  request.formats = {ExportFormat::kOnnx};
+  const ExportResult whole = write_saved_model(folder.path(), request, posix_file_system());
+  CHECK((whole.formats == std::vector<ExportFormat>{ExportFormat::kOnnx}));
+  CHECK(whole.warnings.empty());
+  CHECK(posix_file_system().list(whole.path + "/onnx") == std::vector<std::string>{"model.onnx"});
+  request.onnx_inline_bytes_limit = 100;
+  const ExportResult parted = write_saved_model(folder.path(), request, posix_file_system());
+  REQUIRE(parted.warnings.size() == 1);
+  CHECK_THAT(parted.warnings[0], Catch::Contains("onnx/model.onnx.data") && Catch::Contains("beside"));
+  CHECK(posix_file_system().list(parted.path + "/onnx").size() == 2);
+  request.function = [](const Features& features) {
+    return ExportOutputs{{"y", PredictOutput{features["dense"].sinh()}}};
+  };
+  CHECK_FAILS(write_saved_model(folder.path(), request, posix_file_system()), ErrorKind::kUnimplemented,
+              "ONNX:\n  aten::sinh: ");
+}
+
 TEST_CASE("A full disk leaves no export", "[export][E12]") {
   TemporaryDirectory folder;
   FaultInjectingFileSystem files(posix_file_system());

@@ -10,14 +10,15 @@ namespace {
 
 constexpr int64_t kBits = 63;  // of an int64 without its sign
 
-// Powers of two along a new last axis.
-at::Tensor powers() { return at::pow(at::full({kBits}, 2, at::kLong), at::arange(kBits, at::kLong)); }
+constexpr int64_t kLowBits = 32;
 
-// Each of the bits as zero or one. ONNX's modulo has the sign of the divisor, so that negative numbers are taken as
-// two's complement.
+at::Tensor powers(int64_t count) { return at::pow(at::full({count}, 2, at::kLong), at::arange(count, at::kLong)); }
+
+// Each of the bits as zero or one, along a new last axis. ONNX's modulo has the sign of the divisor, so that negative
+// numbers are taken as two's complement.
 Tensor bits_of(OnnxBuilder& out, const Tensor& x) {
   const Tensor each = out.unsqueeze(x, {-1});
-  const Tensor power = out.constant(powers());
+  const Tensor power = out.constant(powers(kBits));
   const auto modulo = [&](const Tensor& a, const Tensor& b) {
     return out.node("Mod", {a, b}).integer("fmod", 0).output(at::kLong);
   };
@@ -25,9 +26,21 @@ Tensor bits_of(OnnxBuilder& out, const Tensor& x) {
   return modulo(shifted, out.scalar(2, at::kLong));
 }
 
+Tensor weighted_sum(OnnxBuilder& out, const Tensor& bits, const at::Tensor& weights) {
+  return out.reduce("ReduceSum", out.binary("Mul", bits, out.constant(weights)), {-1}, false);
+}
+
+// In two parts: ONNX Runtime adds integers up as floating point, which is exact to 53 bits.
+Tensor number_of(OnnxBuilder& out, const Tensor& bits) {
+  const at::Tensor low = powers(kLowBits);
+  const at::Tensor high = powers(kBits - kLowBits);
+  const Tensor low_part = weighted_sum(out, bits, at::cat({low, at::zeros_like(high)}));
+  const Tensor high_part = weighted_sum(out, bits, at::cat({at::zeros_like(low), high}));
+  return out.binary("Add", low_part, out.binary("Mul", high_part, int64_t{1} << kLowBits));
+}
+
 Tensor and_of(OnnxBuilder& out, const Tensor& a, const Tensor& b) {
-  const Tensor common = out.binary("Mul", bits_of(out, a), bits_of(out, b));
-  const Tensor value = out.reduce("ReduceSum", out.binary("Mul", common, out.constant(powers())), {-1}, false);
+  const Tensor value = number_of(out, out.binary("Mul", bits_of(out, a), bits_of(out, b)));
   const Tensor negative = out.logical("And", out.compare("Less", a, 0), out.compare("Less", b, 0));
   const Tensor sign = out.scalar(std::numeric_limits<int64_t>::min(), at::kLong);
   return out.binary("Add", value, out.select(negative, sign, out.scalar(0, at::kLong)));
