@@ -58,6 +58,7 @@ struct ExportOptions {
   std::map<std::string, std::string> assets_extra = {};
   // ExportFormat::kOnnx is written when it is asked for here.
   std::vector<ExportFormat> formats = {ExportFormat::kTorchScript, ExportFormat::kSavedModel};
+  SavedModelOptions saved_model = {};  // as_text, and whether weights are variables
 };
 
 // Movable, not copyable. One thread at a time uses an object; several objects are independent, in one process too, as

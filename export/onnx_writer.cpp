@@ -6,6 +6,7 @@
 #include "export/internal/onnx/external_data.h"
 #include "export/internal/onnx/lowering.h"
 #include "export/internal/onnx/metadata.h"
+#include "export/internal/receiver_json.h"
 
 namespace belfry {
 namespace {
@@ -42,15 +43,18 @@ void add_outputs(const Graph& graph, const std::vector<TracedSignature>& signatu
   }
 }
 
-proto::onnx::ModelProto model_proto(Lowering& lowering, const std::string& signatures) {
+void add_metadata(proto::onnx::ModelProto& model, const char* key, const std::string& value) {
+  auto& entry = *model.add_metadata_props();
+  entry.set_key(key);
+  entry.set_value(value);
+}
+
+proto::onnx::ModelProto model_proto(Lowering& lowering) {
   proto::onnx::ModelProto model;
   model.set_ir_version(kIrVersion);
   model.set_producer_name("belfry");
   model.set_producer_version(BELFRY_VERSION);
   model.add_opset_import()->set_version(kOpset);
-  auto& metadata = *model.add_metadata_props();
-  metadata.set_key(kOnnxSignatures);
-  metadata.set_value(signatures);
   *model.mutable_graph() = lowering.out().release();
   model.mutable_graph()->set_name("belfry");
   return model;
@@ -65,7 +69,9 @@ OnnxModel onnx_bytes(const Graph& graph, const std::vector<TracedSignature>& sig
   lowering.run();
   if (!lowering.problems().empty()) return {{}, {}, internal::problem_texts(lowering.problems())};
   add_outputs(graph, signatures, names, lowering);
-  auto model = model_proto(lowering, internal::onnx::signatures_json(graph, signatures, names));
+  auto model = model_proto(lowering);
+  add_metadata(model, kOnnxSignatures, internal::onnx::signatures_json(graph, signatures, names));
+  if (options.receiver) add_metadata(model, kOnnxReceiver, internal::receiver_json(*options.receiver));
   std::string data;
   if (internal::onnx::initializer_bytes(model.graph()) > options.inline_bytes_limit) {
     data = internal::onnx::move_out_initializers(*model.mutable_graph(), options.data_file);

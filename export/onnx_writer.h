@@ -23,10 +23,13 @@ struct OnnxOptions {
   int64_t inline_bytes_limit = 1'900'000'000;
   // Its name, from the folder of the model.
   std::string data_file = "model.onnx.data";
+  // What makes the inputs of strings and examples, when there is such a receiver: described in the metadata alone.
+  const Graph* receiver = nullptr;
 };
 
-// The entry of metadata_props that holds the signatures.
+// Entries of metadata_props.
 inline constexpr const char* kOnnxSignatures = "belfry_signatures";
+inline constexpr const char* kOnnxReceiver = "belfry_receiver";  // what kReceiverFile holds in TorchScript
 
 // A model of opset 17 and IR version 8. Inputs have the names of the receiver's, and as dimension 0 "batch";
 // initializers those of their variables (a number is added where a name is taken). A model has one list of outputs:
@@ -37,9 +40,8 @@ inline constexpr const char* kOnnxSignatures = "belfry_signatures";
 // "shape"}], "outputs": [{"name", "output", "dtype", "shape", "vocabulary"?}], "class_names"?}}; "output" is the name
 // in the model, -1 a size that is not fixed.
 //
-// What ONNX Runtime's CPU has no kernel for in an operand's dtype is computed in another one between casts: float64
-// convolutions, average pooling, resizing, erf, atan and RNN as float32, half precision as float32, small integers as
-// int32.
+// What ONNX Runtime's CPU has no kernel for in an operand's dtype is computed in another one between casts, see
+// internal/onnx/kernel_dtype.h and docs/export.md. Strings are problems, and ids stay ids.
 OnnxModel onnx_bytes(const Graph& graph, const std::vector<TracedSignature>& signatures,
                      const OnnxOptions& options = {});
 

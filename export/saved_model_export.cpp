@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "checkpoint/checkpoint_writer.h"
 #include "core/error.h"
 #include "export/export_directory.h"
 #include "export/internal/import/import_graph.h"
 #include "export/onnx_writer.h"
 #include "export/saved_model_writer.h"
+#include "export/serving_graph.h"
 #include "export/torchscript_writer.h"
 
 namespace belfry {
@@ -58,28 +60,41 @@ TracedModel trace_model(const ExportRequest& request) {
   return {std::move(traced), std::move(signatures)};
 }
 
-struct EncodedFile {
-  std::string path;
-  std::string bytes;
-};
-
-// The files of one format, or why there are none.
+// The files of one format by their paths, or why there are none.
 struct Encoded {
   ExportFormat format;
-  std::vector<EncodedFile> files;
+  std::vector<std::pair<std::string, std::string>> files = {};
   std::vector<std::string> problems = {};
+  NamedTensors variables = {};  // of a SavedModel
   std::vector<std::string> warnings = {};
 };
 
-Encoded encode_onnx(const TracedModel& model, int64_t inline_bytes_limit) {
+Encoded encode_saved_model(const TracedModel& model, const ExportRequest& request) {
+  const SavedModelOptions& options = request.saved_model;
+  SavedModel saved = saved_model_bytes(serving_graph(model.trace, request.receiver, model.signatures), options);
+  Encoded encoded{ExportFormat::kSavedModel, {}, std::move(saved.problems), std::move(saved.variables)};
+  encoded.files.emplace_back(options.as_text ? "saved_model.pbtxt" : "saved_model.pb", std::move(saved.bytes));
+  for (SavedModelAsset& asset : saved.assets) {
+    encoded.files.emplace_back("assets/" + asset.name, std::move(asset.bytes));
+  }
+  return encoded;
+}
+
+Encoded encode_onnx(const TracedModel& model, const ExportRequest& request) {
   constexpr const char* kModel = "onnx/model.onnx";
-  OnnxModel onnx = onnx_bytes(internal::import_graph(model.trace), model.signatures,
-                              {.inline_bytes_limit = inline_bytes_limit, .data_file = "model.onnx.data"});
+  const Graph* receiver = request.receiver.graph();
+  OnnxModel onnx = onnx_bytes(
+      internal::import_graph(model.trace), model.signatures,
+      {.inline_bytes_limit = request.onnx_inline_bytes_limit, .data_file = "model.onnx.data", .receiver = receiver});
   Encoded encoded{ExportFormat::kOnnx, {{kModel, std::move(onnx.bytes)}}, std::move(onnx.problems)};
+  if (receiver) {
+    encoded.warnings.push_back(
+        concat(kModel, " takes the features that the receiver makes, not its inputs: ONNX has no strings"));
+  }
   if (!onnx.data.empty()) {
     const std::string path = concat(kModel, ".data");
     encoded.warnings.push_back(concat("the weights of ", kModel, " are in ", path, ", which has to stay beside it"));
-    encoded.files.push_back({path, std::move(onnx.data)});
+    encoded.files.emplace_back(path, std::move(onnx.data));
   }
   return encoded;
 }
@@ -87,15 +102,23 @@ Encoded encode_onnx(const TracedModel& model, int64_t inline_bytes_limit) {
 Encoded encode(ExportFormat format, const TracedModel& model, const ExportRequest& request) {
   switch (format) {
     case ExportFormat::kTorchScript:
-      return {format, {{"torchscript/model.pt", torchscript_bytes(model.trace, model.signatures)}}};
-    case ExportFormat::kSavedModel: {
-      SavedModel saved = saved_model_bytes(internal::import_graph(model.trace), model.signatures);
-      return {format, {{"saved_model.pb", std::move(saved.bytes)}}, std::move(saved.problems)};
-    }
+      return {format,
+              {{"torchscript/model.pt", torchscript_bytes(model.trace, model.signatures, request.receiver.graph())}}};
+    case ExportFormat::kSavedModel:
+      return encode_saved_model(model, request);
     case ExportFormat::kOnnx:
-      return encode_onnx(model, request.onnx_inline_bytes_limit);
+      return encode_onnx(model, request);
   }
   fail(ErrorKind::kInvalidArgument, "export: there is no format of number ", static_cast<int>(format));
+}
+
+void write_files(FileSystem& files, const std::string& folder, const Encoded& encoded) {
+  for (const auto& [path, bytes] : encoded.files) write_export_file(files, join_path(folder, path), bytes);
+  if (encoded.variables.empty()) return;
+  files.make_directories(join_path(folder, "variables"));
+  CheckpointWriter writer(join_path(folder, "variables/variables"), files);
+  for (const auto& [name, tensor] : encoded.variables) writer.add(name, tensor);
+  writer.finish();
 }
 
 std::string joined(const std::vector<FormatRefusal>& refusals) {
@@ -141,9 +164,7 @@ ExportResult write_saved_model(const std::string& base, const ExportRequest& req
          joined(result.refusals));
   }
   const auto write = [&](const std::string& folder) {
-    for (const Encoded& one : encoded) {
-      for (const EncodedFile& file : one.files) write_export_file(files, join_path(folder, file.path), file.bytes);
-    }
+    for (const Encoded& one : encoded) write_files(files, folder, one);
   };
   result.path = export_to_directory(base, files, write, {.assets_extra = request.assets_extra});
   return result;

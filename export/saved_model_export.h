@@ -10,6 +10,7 @@
 #include "../core/file_system.h"
 #include "../core/tensor_dict.h"
 #include "export_output.h"
+#include "saved_model_options.h"
 #include "serving_input_receiver.h"
 #include "trace.h"
 
@@ -17,7 +18,7 @@ namespace belfry {
 
 enum class ExportFormat {
   kTorchScript,  // torchscript/model.pt, see torchscript_bytes
-  kSavedModel,   // saved_model.pb, see saved_model_bytes
+  kSavedModel,   // saved_model.pb or saved_model.pbtxt, assets/, variables/: see saved_model_bytes
   kOnnx,         // onnx/model.onnx, see onnx_bytes
 };
 
@@ -32,6 +33,7 @@ struct ExportRequest {
   // Path below assets.extra/ to the file that is copied there.
   std::map<std::string, std::string> assets_extra = {};
   std::vector<ExportFormat> formats = {ExportFormat::kTorchScript, ExportFormat::kSavedModel};
+  SavedModelOptions saved_model = {};
   // Beyond it the weights of ONNX lie in onnx/model.onnx.data, and a warning says so.
   int64_t onnx_inline_bytes_limit = 1'900'000'000;
 };
@@ -50,10 +52,10 @@ struct ExportResult {
 };
 
 // Traces the function once and writes every format into BASE/<unix seconds>/, atomically (export_to_directory).
-// Signatures follow resolve_export_outputs; since the inputs are plain tensors, each is served by the predict method,
-// whatever its kind. A format that cannot express the model is left out and told in the result; kUnimplemented, with
-// all problems, when no format is left. Other errors are those of trace(), of resolve_export_outputs() and of the file
-// system; after one there is no new folder.
+// Signatures follow resolve_export_outputs; where the receiver takes plain tensors, each is served by the predict
+// method, whatever its kind. A format that cannot express the model is left out and told in the result; kUnimplemented,
+// with all problems, when no format is left. Other errors are those of trace(), of resolve_export_outputs() and of the
+// file system; after one there is no new folder.
 ExportResult write_saved_model(const std::string& base, const ExportRequest& request, FileSystem& files);
 
 }  // namespace belfry

@@ -5,9 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "graph/graph.h"
 
 namespace belfry {
 
@@ -27,7 +30,14 @@ struct ServingInput {
   TensorSpec spec;
 };
 
-// The inputs of an export, in the order in which a served model takes them. Immutable; threads may share it.
+// Values of a receiver's graph that a request may give in place of its inputs.
+struct ServingAlternative {
+  std::string name;
+  std::vector<GraphOutput> tensors;
+};
+
+// The inputs of an export, in the order in which a served model takes them. Immutable; threads may share it. One with
+// work on strings or examples is made by ReceiverBuilder.
 class ServingInputReceiver {
  public:
   // Each feature is an input of the same name. kInvalidArgument, with the input's name: no inputs, an empty name, a
@@ -37,10 +47,19 @@ class ServingInputReceiver {
   // A lone tensor: the input "input", the feature "feature".
   explicit ServingInputReceiver(const TensorSpec& feature);
 
+  // What the model takes: tensors of numbers.
   const std::vector<ServingInput>& inputs() const { return inputs_; }
+  // From what a request holds to inputs(), which are its outputs, in that order. Null where they are the same.
+  const Graph* graph() const { return graph_.get(); }
+  const std::vector<ServingAlternative>& alternatives() const { return alternatives_; }
 
  private:
+  friend class ReceiverBuilder;
+  ServingInputReceiver(Graph graph, std::vector<ServingInput> inputs, std::vector<ServingAlternative> alternatives);
+
   std::vector<ServingInput> inputs_;
+  std::shared_ptr<const Graph> graph_ = {};
+  std::vector<ServingAlternative> alternatives_ = {};
 };
 
 using ServingInputReceiverFn = std::function<ServingInputReceiver()>;

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "export/internal/graph_module.h"
+#include "export/internal/receiver_json.h"
 #include "export/internal/signature_json.h"
 #include "export/name_mangling.h"
 
@@ -123,11 +124,14 @@ jit::Module module_of(const Trace& trace, const std::vector<TracedSignature>& si
 
 }  // namespace
 
-std::string torchscript_bytes(const Trace& trace, const std::vector<TracedSignature>& signatures) {
+std::string torchscript_bytes(const Trace& trace, const std::vector<TracedSignature>& signatures,
+                              const Graph* receiver) {
   check(trace, signatures);
   check_method_names(trace, signatures);
   std::ostringstream out;
-  module_of(trace, signatures).save(out, {{kSignatureFile, internal::signature_json(trace, signatures)}});
+  jit::ExtraFilesMap extra{{kSignatureFile, internal::signature_json(trace, signatures)}};
+  if (receiver) extra[kReceiverFile] = internal::receiver_json(*receiver);
+  module_of(trace, signatures).save(out, extra);
   return std::move(out).str();
 }
 

@@ -24,6 +24,8 @@ struct TracedSignature {
 
 // The extra file inside the .pt that describes it (torch.jit.load's _extra_files).
 inline constexpr const char* kSignatureFile = "belfry_signature.json";
+// The extra file that tells how a receiver makes the inputs of strings and examples; there where the receiver does.
+inline constexpr const char* kReceiverFile = "belfry_receiver.json";
 
 // The bytes of a .pt file. serving_default is `forward`; each other signature is a method of its own name, mangled.
 // Methods take the inputs by position in the order of the receiver (or by name, mangled) and return a tensor, or a
@@ -34,6 +36,10 @@ inline constexpr const char* kSignatureFile = "belfry_signature.json";
 // "method_name", "inputs": [{"name", "argument", "dtype", "shape"}], "outputs": [{"name", "dtype", "shape",
 // "vocabulary"?}], "class_names"?}}, "variables": [{"name", "attribute", "dtype", "shape"}]}; -1 in a shape is the
 // batch. kInvalidArgument when there is no serving_default or two signatures or outputs of one share a name.
-std::string torchscript_bytes(const Trace& trace, const std::vector<TracedSignature>& signatures);
+//
+// belfry_receiver.json holds the graph of the receiver, where it has one: TorchScript has no strings, so the methods
+// take what that graph gives. Predictor runs it; a program of another kind does as it says.
+std::string torchscript_bytes(const Trace& trace, const std::vector<TracedSignature>& signatures,
+                              const Graph* receiver = nullptr);
 
 }  // namespace belfry

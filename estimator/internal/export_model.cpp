@@ -41,7 +41,8 @@ ExportResult export_model(Session& session, const RunConfig& config, const std::
       .receiver = receiver,
       .variables = session.replicas().replica(0).named_tensors(),
       .assets_extra = options.assets_extra,
-      .formats = options.formats};
+      .formats = options.formats,
+      .saved_model = options.saved_model};
   return write_saved_model(base, request, config.file_system());
 }
 

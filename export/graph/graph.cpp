@@ -22,6 +22,7 @@ std::string text_of(const GraphAttributes::Attribute& attribute) {
   if (const auto* list = std::get_if<std::vector<int64_t>>(&attribute)) return concat(at::IntArrayRef(*list));
   if (const auto* number = std::get_if<double>(&attribute)) return concat(*number);
   if (const auto* integer = std::get_if<int64_t>(&attribute)) return concat(*integer);
+  if (const auto* strings = std::get_if<StringTensor>(&attribute)) return concat(strings->numel(), " strings");
   return "tensor";  // its type stands on the left
 }
 
@@ -45,13 +46,14 @@ std::string line_of(const Graph& graph, const GraphNode& node) {
 
 }  // namespace
 
-std::string to_string(const GraphType& type) { return concat(c10::toString(type.dtype), at::IntArrayRef(type.shape)); }
+std::string to_string(const GraphType& type) { return concat(dtype_text(type.dtype), at::IntArrayRef(type.shape)); }
 
 bool GraphAttributes::flag(std::string_view name) const { return get<bool>(*this, name); }
 int64_t GraphAttributes::integer(std::string_view name) const { return get<int64_t>(*this, name); }
 double GraphAttributes::number(std::string_view name) const { return get<double>(*this, name); }
 const std::string& GraphAttributes::text(std::string_view name) const { return get<std::string>(*this, name); }
 const at::Tensor& GraphAttributes::tensor(std::string_view name) const { return get<at::Tensor>(*this, name); }
+const StringTensor& GraphAttributes::strings(std::string_view name) const { return get<StringTensor>(*this, name); }
 const std::vector<int64_t>& GraphAttributes::integers(std::string_view name) const {
   return get<std::vector<int64_t>>(*this, name);
 }

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "../../core/string_dtype.h"
+#include "../../core/string_tensor.h"
 #include "operation.h"
 
 namespace belfry {
@@ -28,7 +30,7 @@ struct GraphValue {
 inline constexpr int64_t kFreeSize = -1;
 
 struct GraphType {
-  c10::ScalarType dtype = c10::ScalarType::Float;
+  c10::ScalarType dtype = c10::ScalarType::Float;  // kString too
   std::vector<int64_t> shape = {};
 
   int64_t rank() const { return static_cast<int64_t>(shape.size()); }
@@ -42,10 +44,13 @@ std::string to_string(const GraphType& type);
 // has another type: the operation's line in operation.h says what is.
 class GraphAttributes {
  public:
-  using Attribute = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, at::Tensor>;
+  using Attribute = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, at::Tensor, StringTensor>;
 
   GraphAttributes() = default;
   GraphAttributes(std::initializer_list<std::pair<const std::string, Attribute>> attributes) : values_(attributes) {}
+
+  void set(const std::string& name, Attribute value) { values_.insert_or_assign(name, std::move(value)); }
+  bool contains(std::string_view name) const { return values_.find(name) != values_.end(); }
 
   bool flag(std::string_view name) const;
   int64_t integer(std::string_view name) const;
@@ -53,6 +58,7 @@ class GraphAttributes {
   const std::string& text(std::string_view name) const;
   const std::vector<int64_t>& integers(std::string_view name) const;
   const at::Tensor& tensor(std::string_view name) const;
+  const StringTensor& strings(std::string_view name) const;
   const std::map<std::string, Attribute, std::less<>>& all() const { return values_; }
 
  private:

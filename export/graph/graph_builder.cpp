@@ -66,6 +66,23 @@ GraphValue GraphBuilder::single(Operation operation, std::vector<GraphValue> inp
   return node(operation, std::move(inputs), std::move(attributes), {type})[0];
 }
 
+std::vector<GraphValue> GraphBuilder::append(const Graph& graph, Appended* appended) {
+  Appended here;
+  for (const size_t number : graph.live_nodes()) {
+    const GraphNode& given = graph.nodes()[number];
+    std::vector<GraphValue> inputs;
+    for (const GraphValue input : given.inputs) inputs.push_back(here.at(input.id));
+    std::vector<GraphType> types;
+    for (const GraphValue output : given.outputs) types.push_back(graph.type(output));
+    const auto outputs = node(given.operation, std::move(inputs), given.attributes, types);
+    for (size_t i = 0; i < outputs.size(); ++i) here[given.outputs[i].id] = outputs[i];
+  }
+  std::vector<GraphValue> results;
+  for (const GraphOutput& output : graph.outputs()) results.push_back(here.at(output.value.id));
+  if (appended) *appended = std::move(here);
+  return results;
+}
+
 Graph GraphBuilder::build(std::vector<GraphOutput> outputs) {
   graph_.outputs_ = std::move(outputs);
   return std::exchange(graph_, Graph());

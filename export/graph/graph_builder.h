@@ -5,10 +5,13 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "../../core/vocabulary.h"
+#include "../../data/feature_spec.h"
 #include "graph.h"
 
 namespace belfry {
@@ -33,6 +36,10 @@ class GraphBuilder {
   // Any node, with the types of its outputs; the calls below are for all that has a meaning.
   std::vector<GraphValue> node(Operation operation, std::vector<GraphValue> inputs, GraphAttributes attributes,
                                const std::vector<GraphType>& types);
+  // The live nodes of another graph behind those that are here; gives the values of its outputs, and in `appended`,
+  // when it is not null, what each of its values, by number, is here.
+  using Appended = std::unordered_map<int32_t, GraphValue>;
+  std::vector<GraphValue> append(const Graph& graph, Appended* appended = nullptr);
   // The graph, with these outputs; the builder is then empty.
   Graph build(std::vector<GraphOutput> outputs);
 
@@ -87,6 +94,20 @@ class GraphBuilder {
   GraphValue scatter_elements(GraphValue x, GraphValue indices, GraphValue updates, int64_t axis);
   GraphValue non_zero(GraphValue x);
   GraphValue one_hot(GraphValue indices, int64_t depth);
+
+  GraphValue strings(const StringTensor& value);  // a constant
+  // The features of serialized tf.Examples, strings of shape [batch], in the order of `features`, each [batch,
+  // shape...] as belfry::parse_example gives it. Values of a feature that an example lacks are its default.
+  std::vector<GraphValue> parse_example(GraphValue serialized, const FeatureSpecs& features);
+  // belfry::string_to_hash_bucket_fast: int64 in [0, buckets), in the shape of the strings.
+  GraphValue hash_bucket(GraphValue strings, int64_t buckets);
+  // Vocabulary::lookup: int64 in the shape of the strings. A vocabulary from a file becomes an asset of that name.
+  GraphValue vocabulary_lookup(GraphValue strings, const Vocabulary& vocabulary);
+  // belfry::sparse_cross_hashed of columns of shape [batch, n_i], each strings or int64, whose n_i are known.
+  GraphValue cross_hash(const std::vector<GraphValue>& columns, int64_t buckets, uint64_t hash_key = 0xDECAFCAFFE);
+  // How many of the ascending boundaries are not above each float: int64.
+  GraphValue bucketize(GraphValue x, const std::vector<float>& boundaries);
+  GraphValue as_string(GraphValue x);  // int64 in decimal
 
   GraphValue linear(GraphValue x, GraphValue weight, GraphValue bias = {});
   GraphValue matmul(GraphValue a, GraphValue b);

@@ -208,10 +208,32 @@ const char* to_string(Operation operation) {
       return "gru";
     case Operation::kRnn:
       return "rnn";
+    case Operation::kStringConstant:
+      return "string_constant";
+    case Operation::kParseExample:
+      return "parse_example";
+    case Operation::kHashBucket:
+      return "hash_bucket";
+    case Operation::kVocabularyLookup:
+      return "vocabulary_lookup";
+    case Operation::kCrossHash:
+      return "cross_hash";
+    case Operation::kBucketize:
+      return "bucketize";
+    case Operation::kAsString:
+      return "as_string";
     case Operation::kUnsupported:
       return "unsupported";
   }
   return "unknown";
+}
+
+std::optional<Operation> operation_of(std::string_view name) {
+  for (int number = 0; number <= static_cast<int>(Operation::kUnsupported); ++number) {
+    const auto operation = static_cast<Operation>(number);
+    if (to_string(operation) == name) return operation;
+  }
+  return std::nullopt;
 }
 
 }  // namespace belfry

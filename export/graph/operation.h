@@ -2,6 +2,9 @@
 // a format, and LibTorch's many spellings, are mapped from and to them.
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 namespace belfry {
 
 enum class Operation {
@@ -118,11 +121,21 @@ enum class Operation {
   kLstm,
   kGru,
   kRnn,  // and "nonlinearity", tanh or relu
+  // Strings, and what becomes of them.
+  kStringConstant,    // attribute "strings"
+  kParseExample,      // (string [batch] of serialized tf.Example): see GraphBuilder::parse_example
+  kHashBucket,        // (strings): "buckets": int64, Fingerprint64 modulo the buckets
+  kVocabularyLookup,  // (strings): "words", "file", "buckets", "default": int64, see GraphBuilder::vocabulary_lookup
+  kCrossHash,         // (strings or int64 of [batch, n_i], ...): "buckets", "key": int64 [batch, product of the n_i]
+  kBucketize,         // (floats): "boundaries", a float vector: int64, how many boundaries are not above x
+  kAsString,          // (int64): the decimal digits
   // What no operation expresses. "name", "reason".
   kUnsupported,
 };
 
 // "matmul", "layer_normalization" and so on.
 const char* to_string(Operation operation);
+// The operation of that name.
+std::optional<Operation> operation_of(std::string_view name);
 
 }  // namespace belfry

@@ -32,6 +32,8 @@ ExportCases model_cases();
 ExportCases dtype_cases();
 
 ExportCases all_export_cases();
+// Not among them: what TensorFlow has no kernel for.
+ExportCases onnx_only_cases();
 
 // Makers of cases.
 using OneInput = std::function<at::Tensor(const at::Tensor&)>;

@@ -158,7 +158,9 @@ std::map<std::string, std::string> external_data(const TensorProto& tensor) {
 }  // namespace
 
 TEST_CASE("Every case is written as ONNX with whole nodes", "[export][onnx]") {
-  for (const ExportCase& one : all_export_cases()) {
+  ExportCases all = all_export_cases();
+  for (ExportCase& one : onnx_only_cases()) all.push_back(std::move(one));
+  for (const ExportCase& one : all) {
     INFO(one.name);
     const OnnxModel model = written(one.request);
     const std::string problem = model.problems.empty() ? "" : model.problems[0];
@@ -289,6 +291,16 @@ TEST_CASE("What ONNX cannot express of an operation is told too", "[export][onnx
     const GraphValue y = builder.node(unknown, {x}, {}, {{at::kFloat, {-1, 2}}})[0];
     CHECK_THAT(problem_of(builder, builder.unary(Operation::kAbs, y)),
                Catch::Contains("ONNX: no operation computes it (near 'net/weight')"));
+  }
+  SECTION("strings") {
+    const GraphValue words = builder.input("word", {kString, {-1, 1}});
+    const GraphValue ids = builder.hash_bucket(words, 10);
+    const OnnxModel model =
+        onnx_bytes(builder.build({{"y", ids}}), {{kServingDefault, ExportKind::kPredict, {{"y", 0}}}});
+    CHECK(model.bytes.empty());
+    REQUIRE(model.problems.size() == 2);
+    CHECK_THAT(model.problems[0], Catch::StartsWith("hash_bucket: ONNX: no operation"));
+    CHECK_THAT(model.problems[1], Catch::StartsWith("input: ONNX: no strings, and 'word'"));
   }
   SECTION("a dtype") {
     const GraphValue x = builder.input("x", {at::kComplexFloat, {-1, 2}});

@@ -1,5 +1,6 @@
 #include "export/saved_model_writer.h"
 
+#include <google/protobuf/text_format.h>
 #include <torch/torch.h>
 
 #include <map>
@@ -7,7 +8,6 @@
 #include <set>
 
 #include "belfry/core/saved_model.pb.h"
-#include "export/internal/import/import_graph.h"
 #include "export_cases.h"
 #include "loaded_model.h"
 #include "tests/support/check_fails.h"
@@ -20,7 +20,7 @@ namespace {
 
 SavedModel written(const TraceRequest& request, const SavedModelOptions& options = {}) {
   const Trace traced = trace(request);
-  return saved_model_bytes(internal::import_graph(traced), default_signature(traced), options);
+  return saved_model_bytes(serving_graph(traced, request.receiver, default_signature(traced)), options);
 }
 
 proto::MetaGraphDef decoded(const SavedModel& model) {
@@ -65,13 +65,20 @@ const std::map<std::string, std::vector<std::string>>& required_attributes() {
       {"AvgPool3D", {"ksize", "strides", "padding", "T"}},
       {"MirrorPad", {"T", "mode"}},
       {"Einsum", {"equation", "N", "T"}},
+      {"VarHandleOp", {"dtype", "shape"}},
+      {"ReadVariableOp", {"dtype"}},
+      {"AssignVariableOp", {"dtype"}},
+      {"RestoreV2", {"dtypes"}},
+      {"SaveV2", {"dtypes"}},
       {"Fill", {"T"}}};
   return required;
 }
 
 const std::set<std::string>& without_type() {
-  static const std::set<std::string> names{"LogicalAnd", "LogicalOr",   "LogicalNot", "Any",  "All",      "Where",
-                                           "Range",      "Placeholder", "Const",      "Cast", "GatherV2", "GatherNd"};
+  static const std::set<std::string> names{
+      "LogicalAnd",       "LogicalOr", "LogicalNot", "Any",      "All",      "Where",       "Range",
+      "Placeholder",      "Const",     "Cast",       "GatherV2", "GatherNd", "VarHandleOp", "ReadVariableOp",
+      "AssignVariableOp", "RestoreV2", "SaveV2",     "NoOp"};
   return names;
 }
 
@@ -87,7 +94,10 @@ void check_nodes(const proto::MetaGraphDef& meta) {
     if (required != required_attributes().end()) {
       for (const std::string& attribute : required->second) CHECK(node.attr().contains(attribute));
     }
-    for (const std::string& input : node.input()) CHECK(nodes.contains(input.substr(0, input.find(':'))));
+    for (const std::string& input : node.input()) {
+      const std::string source = input.substr(input.starts_with('^') ? 1 : 0);
+      CHECK(nodes.contains(source.substr(0, source.find(':'))));
+    }
   }
 }
 
@@ -156,6 +166,15 @@ TEST_CASE("Names of any letters stay in the signature", "[export][savedmodel]") 
   CHECK(signature.outputs().at("größe !").name() != signature.outputs().at("größe ?").name());
 }
 
+TEST_CASE("What only ONNX expresses is refused", "[export][savedmodel][refusal]") {
+  for (const ExportCase& one : onnx_only_cases()) {
+    INFO(one.name);
+    const SavedModel model = written(one.request);
+    CHECK(model.bytes.empty());
+    CHECK_FALSE(model.problems.empty());
+  }
+}
+
 TEST_CASE("Every operation that TensorFlow lacks is told with its places", "[export][savedmodel][refusal]") {
   torch::nn::Sequential net(torch::nn::Linear(6, 6), torch::nn::Linear(6, 6));
   const auto function = [net](const at::Tensor& x) mutable {
@@ -172,9 +191,40 @@ TEST_CASE("Every operation that TensorFlow lacks is told with its places", "[exp
   CHECK_THAT(model.problems[2], Catch::StartsWith("max_pool: TensorFlow has no dilations"));
 }
 
-TEST_CASE("A model too large for one message is refused", "[export][savedmodel][refusal]") {
-  const SavedModel model = written(wide_and_deep_request(), {.constant_bytes_limit = 100});
+TEST_CASE("Weights too large for a message become variables, unless constants are asked for", "[export][savedmodel]") {
+  const TraceRequest request = wide_and_deep_request();
+  const SavedModel model = written(request, {.constant_bytes_limit = 500});
+  const auto meta = decoded(model);
+  check_nodes(meta);
+  const auto nodes = nodes_of(meta);
+  CHECK(model.variables.size() == request.variables.size());
+  for (const auto& [name, tensor] : model.variables) {
+    INFO(name);
+    REQUIRE(nodes.contains(name));
+    CHECK(nodes.at(name).op() == "VarHandleOp");
+    CHECK(nodes.at(name).attr().at("shared_name").s() == name);
+  }
+  CHECK(nodes.contains(meta.saver_def().restore_op_name()));
+  CHECK(meta.saver_def().version() == proto::SaverDef::V2);
+  const SavedModel refused = written(request, {.weights = SavedModelWeights::kConstants, .constant_bytes_limit = 100});
+  CHECK(refused.bytes.empty());
+  REQUIRE(refused.problems.size() == 1);
+  CHECK_THAT(refused.problems[0], Catch::Contains("a SavedModel holds 100"));
+}
+
+TEST_CASE("Constants beyond the limit that are no weights are refused", "[export][savedmodel][refusal]") {
+  const at::Tensor table = at::randn({100, 6});  // no variable
+  const auto function = [table](const at::Tensor& x) { return at::linear(x, table); };
+  const SavedModel model = written(request_of(function), {.constant_bytes_limit = 1000});
   CHECK(model.bytes.empty());
-  REQUIRE(model.problems.size() == 1);
-  CHECK_THAT(model.problems[0], Catch::Contains("a SavedModel holds 100"));
+  CHECK_THAT(model.problems.at(0), Catch::Contains("a SavedModel holds 1000"));
+}
+
+TEST_CASE("A SavedModel can be text", "[export][savedmodel]") {
+  const TraceRequest request = wide_and_deep_request();
+  const std::string text = written(request, {.as_text = true}).bytes;
+  proto::SavedModel message;
+  REQUIRE(google::protobuf::TextFormat::ParseFromString(text, &message));
+  CHECK(message.meta_graphs(0).meta_info_def().tags(0) == "serve");
+  CHECK(written(request, {.as_text = true}).bytes == text);
 }

@@ -31,7 +31,7 @@ TEST_CASE("Inputs that cannot be served are refused by name", "[export][E65]") {
   };
   const ErrorKind invalid = ErrorKind::kInvalidArgument;
   CHECK_FAILS(make("", {.shape = {-1}}), invalid, "a name is empty");
-  CHECK_FAILS(make("x", {.dtype = at::ScalarType::Undefined}), invalid, "'x': UNKNOWN_SCALAR is not a dtype");
+  CHECK_FAILS(make("x", {.dtype = at::ScalarType::ComplexFloat}), invalid, "'x': ComplexFloat is not a dtype");
   CHECK_FAILS(make("x", {.dtype = at::kQInt8}), invalid, "QInt8");
   CHECK_FAILS(make("x", {.shape = {}}), invalid, "no batch dimension");
   CHECK_FAILS(make("x", {.shape = {8, 4}}), invalid, "dimension 0 of shape [8, 4]");

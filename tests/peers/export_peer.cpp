@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include "core/error.h"
 #include "core/file_system.h"
 
 namespace belfry::testing {
@@ -47,12 +48,16 @@ Json PeerCases::call(const ExportRequest& request, int64_t rows) {
   return call;
 }
 
-void PeerCases::add(const std::string& name, const ExportRequest& request) {
+void PeerCases::add(const std::string& name, const std::vector<ExportRequest>& requests) {
   try {
-    const ExportResult result = write_saved_model(join_path(folder_, name), request, posix_file_system());
+    Json paths = Json::array();
+    for (const ExportRequest& request : requests) {
+      const std::string base = join_path(folder_, concat(name, paths.size()));
+      paths.push_back(write_saved_model(base, request, posix_file_system()).path);
+    }
     Json calls = Json::array();
-    for (const int64_t rows : {1, 2, 7, 33}) calls.push_back(call(request, rows));
-    cases_.push_back({{"name", name}, {"path", result.path}, {"calls", calls}});
+    for (const int64_t rows : {1, 2, 7, 33}) calls.push_back(call(requests.at(0), rows));
+    cases_.push_back({{"name", name}, {"paths", paths}, {"calls", calls}});
   } catch (const std::exception& error) {
     cases_.push_back({{"name", name}, {"error", error.what()}});
   }

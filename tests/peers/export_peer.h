@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "export/saved_model_export.h"
 #include "tests/export/export_cases.h"
@@ -10,16 +11,17 @@
 
 namespace belfry::testing {
 
-// Cases of one folder: FOLDER/<case>/<seconds>/, FOLDER/tensors (numbers, one tensor behind another) and
-// FOLDER/cases.json, which says for each case where its export lies, and for each number of rows where in `tensors` are
-// the inputs and the outputs.
+// Cases of one folder: an export for each way to write each case, FOLDER/tensors (numbers, one tensor behind another)
+// and FOLDER/cases.json, which says for each case where its exports lie, and for each number of rows where in `tensors`
+// are the inputs and the outputs.
 class PeerCases {
  public:
   explicit PeerCases(std::string folder) : folder_(std::move(folder)) {}
 
   // Exports and calls the model. Outputs of serving_default have their own names, others "signature/name". An error is
   // written as the case's, since the other cases are still of interest.
-  void add(const std::string& name, const ExportRequest& request);
+  // The model is exported in several ways where more than one request is given.
+  void add(const std::string& name, const std::vector<ExportRequest>& requests);
   void write() const;
 
  private:

@@ -41,9 +41,10 @@ int main(int argc, char** argv) try {
   require(argc == 2, "usage: onnx_peer FOLDER");
   torch::manual_seed(1);
   PeerCases cases(argv[1]);
-  for (const ExportCase& one : all_export_cases()) cases.add(one.name, export_request(one, ExportFormat::kOnnx));
-  cases.add("weights_apart", with_weights_apart());
-  cases.add("signatures", with_signatures());
+  for (const ExportCase& one : all_export_cases()) cases.add(one.name, {export_request(one, ExportFormat::kOnnx)});
+  for (const ExportCase& one : onnx_only_cases()) cases.add(one.name, {export_request(one, ExportFormat::kOnnx)});
+  cases.add("weights_apart", {with_weights_apart()});
+  cases.add("signatures", {with_signatures()});
   cases.write();
   return 0;
 } catch (const std::exception& error) {

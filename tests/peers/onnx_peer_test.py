@@ -43,8 +43,8 @@ def check_names(session, case):
         raise ValueError(f"inputs {inputs}, signatures {list(signatures)}")
 
 
-def load(case):
-    path = os.path.join(case["path"], "onnx", "model.onnx")
+def load(folder, case):
+    path = os.path.join(folder, "onnx", "model.onnx")
     onnx.checker.check_model(path, full_check=True)
     session = session_of(path)
     check_names(session, case)

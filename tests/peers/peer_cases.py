@@ -42,15 +42,18 @@ def call_problems(call, data, run):
 
 
 def case_problems(case, data, load):
-    """load takes the export's path and gives what call_problems runs."""
     if "error" in case:
         return [f"{case['name']} is not exported: {case['error']}"]
+    return [f"{case['name']}: {problem}" for path in case["paths"] for problem in export_problems(path, case, data, load)]
+
+
+def export_problems(path, case, data, load):
+    """load takes an export's path and its case and gives what call_problems runs."""
     try:
-        run = load(case)
-        problems = [problem for call in case["calls"] for problem in call_problems(call, data, run)]
+        run = load(path, case)
+        return [problem for call in case["calls"] for problem in call_problems(call, data, run)]
     except Exception as error:  # whatever the peer throws, the other cases are still of interest
-        problems = [f"{type(error).__name__} {' '.join(str(error).split())[:300]}"]
-    return [f"{case['name']}: {problem}" for problem in problems]
+        return [f"{type(error).__name__} {' '.join(str(error).split())[:300]}"]
 
 
 def compare(folder, wanted, load, peer):
@@ -59,7 +62,8 @@ def compare(folder, wanted, load, peer):
     with open(os.path.join(folder, "tensors"), "rb") as file:
         data = file.read()
     failures = [failure for case in cases for failure in case_problems(case, data, load)]
-    print("\n".join(failures + [f"{peer}: {len(cases)} models compared, {len(failures)} failures"]))
+    count = sum(len(case.get("paths", [])) for case in cases)
+    print("\n".join(failures + [f"{peer}: {count} exports of {len(cases)} models compared, {len(failures)} failures"]))
     return 1 if failures or not cases else 0
 
 

@@ -31,27 +31,24 @@ using ItemMap = std::unordered_map<const jit::Value*, Item>;
 
 class Importer {
  public:
-  explicit Importer(const Trace& trace) : trace_(trace), shared_writes_(find_shared_writes(*trace.graph)) {
+  Importer(const Trace& trace, GraphBuilder& builder)
+      : trace_(trace), shared_writes_(find_shared_writes(*trace.graph)), builder_(builder) {
     for (size_t i = 0; i < trace.variables.size(); ++i) names_[concat("v", i)] = trace.variables[i].first;
   }
 
-  Graph run() {
-    for (size_t i = 0; i < trace_.inputs.size(); ++i) add_input(i);
+  std::vector<GraphOutput> run(const std::vector<GraphValue>& inputs) {
+    for (size_t i = 0; i < trace_.inputs.size(); ++i) items_[trace_.graph->inputs()[i + 1]] = inputs.at(i);
     for (const jit::Node* node : trace_.graph->nodes()) add_node(*node);
     const jit::Node* all = trace_.graph->outputs()[0]->node();
     std::vector<GraphOutput> outputs;
     for (size_t i = 0; i < trace_.outputs.size(); ++i) {
       outputs.push_back({trace_.outputs[i].name, output_value(all->inputs()[i], trace_.outputs[i])});
     }
-    return builder_.build(std::move(outputs));
+    builder_.set_place("");
+    return outputs;
   }
 
  private:
-  void add_input(size_t i) {
-    const ServingInput& input = trace_.inputs[i];
-    items_[trace_.graph->inputs()[i + 1]] = builder_.input(input.name, {input.spec.dtype, input.spec.shape});
-  }
-
   // A value with the dtype and rank that the trace promises, so that what follows can be imported all the same.
   GraphValue output_value(const jit::Value* value, const TracedOutput& output) {
     const auto* known = items_[value].get<GraphValue>();
@@ -210,12 +207,24 @@ class Importer {
   const Trace& trace_;
   const SharedWrites shared_writes_;
   VariableNames names_;
-  GraphBuilder builder_;
+  GraphBuilder& builder_;
   ItemMap items_;
 };
 
 }  // namespace
 
-Graph import_graph(const Trace& trace) { return Importer(trace).run(); }
+std::vector<GraphOutput> import_graph(const Trace& trace, GraphBuilder& graph, const std::vector<GraphValue>& inputs) {
+  return Importer(trace, graph).run(inputs);
+}
+
+Graph import_graph(const Trace& trace) {
+  GraphBuilder graph;
+  std::vector<GraphValue> inputs;
+  for (const ServingInput& input : trace.inputs) {
+    inputs.push_back(graph.input(input.name, {input.spec.dtype, input.spec.shape}));
+  }
+  std::vector<GraphOutput> outputs = import_graph(trace, graph, inputs);
+  return graph.build(std::move(outputs));
+}
 
 }  // namespace belfry::internal

@@ -1,7 +1,7 @@
 // From a trace to the form that the writers of formats read.
 #pragma once
 
-#include "export/graph/graph.h"
+#include "export/graph/graph_builder.h"
 #include "export/trace.h"
 
 namespace belfry::internal {
@@ -10,5 +10,8 @@ namespace belfry::internal {
 // of a Graph expresses becomes a kUnsupported node with LibTorch's name and the reason, and the import goes on, so that
 // all of it is known at once.
 Graph import_graph(const Trace& trace);
+
+// The same behind what `graph` has, with these values for the inputs of the trace.
+std::vector<GraphOutput> import_graph(const Trace& trace, GraphBuilder& graph, const std::vector<GraphValue>& inputs);
 
 }  // namespace belfry::internal

@@ -19,7 +19,7 @@ bool is_between(Operation operation, Operation first, Operation last) {
 
 // Ascending.
 std::vector<int64_t> axes_of(const GraphNode& node) {
-  if (!node.attributes.all().contains("axes")) return {node.attributes.integer("axis")};
+  if (!node.attributes.contains("axes")) return {node.attributes.integer("axis")};
   std::vector<int64_t> axes = node.attributes.integers("axes");
   std::sort(axes.begin(), axes.end());
   return axes;
@@ -58,7 +58,7 @@ Multiples BatchAxes::follow(const GraphNode& node, size_t output) const {
   const Operation operation = node.operation;
   if (operation == Operation::kInput) return {1};
   if (is_between(operation, Operation::kAbs, Operation::kIsInf)) return of(node.inputs.at(0));
-  if (operation == Operation::kCast) return of(node.inputs.at(0));
+  if (operation == Operation::kCast || operation == Operation::kBucketize) return of(node.inputs.at(0));
   if (is_between(operation, Operation::kAdd, Operation::kSelect)) return broadcast(node, 0);
   if (is_between(operation, Operation::kSum, Operation::kLogSoftmax)) return follow_axis(node);
   if (is_between(operation, Operation::kStack, Operation::kRange)) return follow_view(node);
@@ -73,7 +73,7 @@ Multiples BatchAxes::follow_axis(const GraphNode& node) const {
   const auto is_reduced = [&](size_t axis) {
     return std::find(axes.begin(), axes.end(), static_cast<int64_t>(axis)) != axes.end();
   };
-  const bool keeps = !node.attributes.all().contains("keep") || node.attributes.flag("keep");
+  const bool keeps = !node.attributes.contains("keep") || node.attributes.flag("keep");
   Multiples result;
   for (size_t axis = 0; axis < x.size(); ++axis) {
     if (node.operation == Operation::kTopK && is_reduced(axis)) {

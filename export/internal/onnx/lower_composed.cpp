@@ -121,6 +121,14 @@ void lower_atan2(Lowering& lowering, const GraphNode& node) {
   lowering.set(node, out.select(out.compare("Less", y, 0), out.unary("Neg", angle), angle));
 }
 
+// How many boundaries are not above x.
+void lower_bucketize(Lowering& lowering, const GraphNode& node) {
+  OnnxBuilder& out = lowering.out();
+  const Tensor x = out.unsqueeze(lowering.input(node, 0), {-1});
+  const Tensor above = out.compare("GreaterOrEqual", x, out.constant(node.attributes.tensor("boundaries")));
+  lowering.set(node, out.reduce("ReduceSum", out.cast(above, at::kLong), {-1}, false));
+}
+
 }  // namespace
 
 void add_composed_lowerings(LoweringTable& table) {
@@ -133,7 +141,8 @@ void add_composed_lowerings(LoweringTable& table) {
                 {Operation::kFloorModulo, lower_floor_modulo},
                 {Operation::kFloorDivide, lower_floor_divide},
                 {Operation::kTruncateDivide, lower_truncate_divide},
-                {Operation::kAtan2, lower_atan2}});
+                {Operation::kAtan2, lower_atan2},
+                {Operation::kBucketize, lower_bucketize}});
 }
 
 }  // namespace belfry::internal::onnx

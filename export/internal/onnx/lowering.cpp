@@ -50,6 +50,7 @@ void Lowering::add_inputs() {
     guarded(node, [&] {
       const GraphType& type = result_type(node);
       const std::string& name = node.attributes.text("name");
+      if (type.dtype == kString) fail(ErrorKind::kUnimplemented, "ONNX: no strings, and '", name, "' is of strings");
       tensors_[node.outputs[0].id] = out_.input(out_.reserve(name), type.dtype, dims_of(type, {1}, name));
     });
   }

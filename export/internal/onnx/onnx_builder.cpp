@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
+#include "core/string_dtype.h"
 #include "export/internal/onnx/kernel_dtype.h"
 
 namespace belfry::internal::onnx {
@@ -38,7 +39,7 @@ TensorProto::DataType onnx_dtype(c10::ScalarType dtype) {
       {at::kBool, TensorProto::BOOL},         {at::kUInt16, TensorProto::UINT16}, {at::kUInt32, TensorProto::UINT32},
       {at::kUInt64, TensorProto::UINT64}};
   const auto found = types.find(dtype);
-  if (found == types.end()) fail(ErrorKind::kUnimplemented, "ONNX has no dtype ", c10::toString(dtype));
+  if (found == types.end()) fail(ErrorKind::kUnimplemented, "ONNX has no dtype ", dtype_text(dtype));
   return found->second;
 }
 

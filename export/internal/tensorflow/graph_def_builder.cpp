@@ -7,6 +7,7 @@
 
 #include "checkpoint/internal/data_types.h"
 #include "core/error.h"
+#include "core/string_dtype.h"
 
 namespace belfry::internal {
 namespace {
@@ -29,6 +30,7 @@ std::string node_name(const std::string& wanted) {
 }
 
 proto::DataType tensorflow_dtype(c10::ScalarType dtype) {
+  if (dtype == kString) return proto::DT_STRING;
   const proto::DataType type = to_data_type(dtype);
   if (type == proto::DT_INVALID) {
     fail(ErrorKind::kUnimplemented, "TensorFlow has no dtype ", c10::toString(dtype));
@@ -81,6 +83,34 @@ TfNode& TfNode::integers(const char* name, const std::vector<int64_t>& values) {
   return *this;
 }
 
+TfNode& TfNode::shape(const char* name, const std::vector<int64_t>& value) {
+  set_shape(*attribute(name).mutable_shape(), value);
+  return *this;
+}
+
+TfNode& TfNode::numbers(const char* name, const at::Tensor& floats) {
+  auto* list = attribute(name).mutable_list();
+  for (int64_t i = 0; i < floats.numel(); ++i) list->add_f(floats[i].item<float>());
+  return *this;
+}
+
+TfNode& TfNode::types(const char* name, const std::vector<c10::ScalarType>& dtypes) {
+  auto* list = attribute(name).mutable_list();
+  for (const c10::ScalarType dtype : dtypes) list->add_type(tensorflow_dtype(dtype));
+  return *this;
+}
+
+TfNode& TfNode::shapes(const char* name, const std::vector<std::vector<int64_t>>& shapes) {
+  auto* list = attribute(name).mutable_list();
+  for (const auto& shape : shapes) set_shape(*list->add_shape(), shape);
+  return *this;
+}
+
+TfNode& TfNode::after(const TfTensor& node) {
+  node_.add_input("^" + node.name);
+  return *this;
+}
+
 TfTensor TfNode::output(c10::ScalarType dtype, int index) const {
   return {index == 0 ? node_.name() : concat(node_.name(), ":", index), dtype};
 }
@@ -104,10 +134,18 @@ TfNode GraphDefBuilder::node(const char* operation, const std::string& wanted_na
 
 TfTensor GraphDefBuilder::placeholder(const std::string& wanted_name, c10::ScalarType dtype,
                                       const std::vector<int64_t>& shape) {
-  const TfTensor result = node("Placeholder", wanted_name).type("dtype", dtype).output(dtype);
-  auto& attributes = *graph_.mutable_node(graph_.node_size() - 1)->mutable_attr();
-  set_shape(*attributes["shape"].mutable_shape(), shape);
-  return result;
+  return node("Placeholder", wanted_name).type("dtype", dtype).shape("shape", shape).output(dtype);
+}
+
+TfTensor GraphDefBuilder::weight(const at::Tensor& tensor, const std::string& wanted_name) {
+  if (weights_ == TfWeights::kConstants || wanted_name.empty()) return constant(tensor, wanted_name);
+  const c10::ScalarType dtype = tensor.scalar_type();
+  TfNode variable = node("VarHandleOp", wanted_name).type("dtype", dtype).shape("shape", tensor.sizes().vec());
+  const TfTensor handle = variable.output(dtype);
+  variable.text("shared_name", handle.name);
+  const TfTensor value = node("ReadVariableOp", handle.name + "/Read").input(handle).type("dtype", dtype).output(dtype);
+  variables_.push_back({handle.name, handle, value, tensor});
+  return value;
 }
 
 TfTensor GraphDefBuilder::constant(const at::Tensor& given, const std::string& wanted_name) {
@@ -127,6 +165,19 @@ TfTensor GraphDefBuilder::constant(const at::Tensor& given, const std::string& w
   constant_bytes_ += static_cast<int64_t>(size);
   if (shared) constants_[key] = result;
   return result;
+}
+
+TfTensor GraphDefBuilder::constant(const StringTensor& strings, const std::string& wanted_name) {
+  const TfNode const_node = node("Const", wanted_name.empty() ? "Const" : wanted_name).type("dtype", kString);
+  auto& attributes = *graph_.mutable_node(graph_.node_size() - 1)->mutable_attr();
+  proto::TensorProto& value = *attributes["value"].mutable_tensor();
+  value.set_dtype(proto::DT_STRING);
+  set_shape(*value.mutable_tensor_shape(), strings.sizes());
+  for (const std::string& element : strings) {
+    value.add_string_val(element);
+    constant_bytes_ += static_cast<int64_t>(element.size());
+  }
+  return const_node.output(kString);
 }
 
 TfTensor GraphDefBuilder::scalar(const at::Scalar& number, c10::ScalarType dtype) {

@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "belfry/core/saved_model.pb.h"
+#include "core/string_dtype.h"
+#include "core/string_tensor.h"
 
 namespace belfry::internal {
 
-// An output of a node, as TensorFlow names it: "node", or "node:1" for others than the first.
+// An output of a node, as TensorFlow names it: "node", or "node:1" for others than the first. Nodes without an output
+// and handles of tables have no dtype that matters.
 struct TfTensor {
   std::string name;
   c10::ScalarType dtype = c10::ScalarType::Float;
@@ -32,6 +35,12 @@ class TfNode {
   TfNode& flag(const char* attribute, bool value);
   TfNode& text(const char* attribute, const std::string& value);
   TfNode& integers(const char* attribute, const std::vector<int64_t>& values);
+  TfNode& shape(const char* attribute, const std::vector<int64_t>& value);
+  TfNode& numbers(const char* attribute, const at::Tensor& floats);
+  TfNode& types(const char* attribute, const std::vector<c10::ScalarType>& dtypes);
+  TfNode& shapes(const char* attribute, const std::vector<std::vector<int64_t>>& shapes);
+  // Runs behind that node, without reading it.
+  TfNode& after(const TfTensor& node);
 
   TfTensor output(c10::ScalarType dtype, int index = 0) const;
 
@@ -44,12 +53,24 @@ class TfNode {
 // A name that TensorFlow takes for a node: what it does not allow becomes an underscore.
 std::string node_name(const std::string& wanted);
 
-// kUnimplemented for dtypes that TensorFlow does not have.
+// DT_STRING for kString; kUnimplemented for dtypes that TensorFlow does not have.
 proto::DataType tensorflow_dtype(c10::ScalarType dtype);
 void set_shape(proto::TensorShapeProto& proto, const std::vector<int64_t>& shape);
 
+// A weight that the graph reads from the folder variables/.
+struct TfVariable {
+  std::string name;
+  TfTensor handle;
+  TfTensor value;
+  at::Tensor tensor;
+};
+
+enum class TfWeights { kConstants, kVariables };
+
 class GraphDefBuilder {
  public:
+  explicit GraphDefBuilder(TfWeights weights = TfWeights::kConstants) : weights_(weights) {}
+
   // The folder of the nodes that follow, such as "net/fc1".
   void set_scope(std::string scope) { scope_ = std::move(scope); }
 
@@ -58,8 +79,12 @@ class GraphDefBuilder {
   TfNode node(const char* operation, const std::string& wanted_name);
   TfTensor placeholder(const std::string& wanted_name, c10::ScalarType dtype, const std::vector<int64_t>& shape);
 
+  // A constant or a variable.
+  TfTensor weight(const at::Tensor& tensor, const std::string& wanted_name);
+  const std::vector<TfVariable>& variables() const { return variables_; }
   // Small ones without a name are shared.
   TfTensor constant(const at::Tensor& tensor, const std::string& wanted_name = "");
+  TfTensor constant(const StringTensor& strings, const std::string& wanted_name = "");
   TfTensor scalar(const at::Scalar& number, c10::ScalarType dtype);
   TfTensor int32s(const std::vector<int64_t>& numbers);
   TfTensor int32(int64_t number);
@@ -100,7 +125,9 @@ class GraphDefBuilder {
 
   std::string unique_name(const std::string& wanted);
 
+  const TfWeights weights_;
   proto::GraphDef graph_;
+  std::vector<TfVariable> variables_;
   std::string scope_;
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, int> counts_;

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace belfry::internal {
@@ -10,14 +12,19 @@ namespace {
 const LoweringTable& lowering_table() {
   static const LoweringTable table = [] {
     LoweringTable all;
-    for (const auto add :
-         {add_convolution_lowerings, add_elementwise_lowerings, add_indexing_lowerings, add_layer_lowerings,
-          add_pooling_lowerings, add_recurrent_lowerings, add_reduction_lowerings, add_shape_lowerings}) {
+    for (const auto add : {add_convolution_lowerings, add_elementwise_lowerings, add_indexing_lowerings,
+                           add_layer_lowerings, add_pooling_lowerings, add_recurrent_lowerings, add_reduction_lowerings,
+                           add_shape_lowerings, add_string_lowerings}) {
       add(all);
     }
     return all;
   }();
   return table;
+}
+
+bool is_literal(Operation operation) {
+  return operation == Operation::kConstant || operation == Operation::kVariable ||
+         operation == Operation::kStringConstant;
 }
 
 // The folder of a variable: "net/fc1" of "net/fc1/weight".
@@ -31,7 +38,7 @@ std::string folder_of(const std::string& variable) {
 void Lowering::run() {
   for (const size_t i : graph_.live_nodes()) {
     const GraphNode& node = graph_.nodes()[i];
-    if (node.operation == Operation::kConstant || node.operation == Operation::kVariable) continue;
+    if (is_literal(node.operation)) continue;
     out_.set_scope(folder_of(node.place));
     try {
       lower(node);
@@ -69,20 +76,39 @@ std::string Lowering::name_of(GraphValue value) const {
 TfTensor Lowering::of(GraphValue value) {
   const auto found = tensors_.find(value.id);
   if (found != tensors_.end()) return found->second;
+  const GraphNode& node = graph_.producer(value);
+  if (node.operation == Operation::kStringConstant) {
+    return tensors_[value.id] = out_.constant(node.attributes.strings("strings"));
+  }
   const at::Tensor* tensor = graph_.literal(value);
   if (!tensor) fail(ErrorKind::kInternal, "a value is read before it is made");
-  return tensors_[value.id] = out_.constant(*tensor, name_of(value));
+  return tensors_[value.id] = out_.weight(*tensor, name_of(value));
 }
 
 TfTensor Lowering::input(const GraphNode& node, size_t i) { return of(node.inputs.at(i)); }
 
 TfTensor Lowering::derived(const GraphNode& node, size_t i, const at::Tensor& tensor) {
-  return out_.constant(tensor, name_of(node.inputs.at(i)));
+  return out_.weight(tensor, name_of(node.inputs.at(i)));
 }
 
 TfTensor Lowering::permuted(const GraphNode& node, size_t i, const std::vector<int64_t>& permutation) {
   if (const at::Tensor* known = literal(node, i)) return derived(node, i, known->permute(permutation));
   return out_.transpose(input(node, i), permutation);
+}
+
+TfTensor Lowering::asset(const std::string& name, const std::string& bytes) {
+  const auto same_file = [&](const TfAsset& other) { return other.name == name && other.bytes == bytes; };
+  const auto found = std::find_if(assets_.begin(), assets_.end(), same_file);
+  if (found != assets_.end()) return found->path;
+  const auto is_taken = [this](const std::string& wanted) {
+    return std::any_of(assets_.begin(), assets_.end(), [&](const TfAsset& other) { return other.name == wanted; });
+  };
+  std::string free = name;
+  for (int i = 1; is_taken(free); ++i) free = concat(name, "_", i);
+  // The loader feeds the path of the file; what the constant holds is never read.
+  const TfTensor path = out_.constant(StringTensor({free}, {}), "asset_path");
+  assets_.push_back({free, bytes, path});
+  return path;
 }
 
 void Lowering::set(const GraphNode& node, const TfTensor& tensor, size_t output) {

@@ -11,10 +11,16 @@
 
 namespace belfry::internal {
 
+struct TfAsset {
+  std::string name;
+  std::string bytes;
+  TfTensor path;
+};
+
 // What the lowering of single operations works with.
 class Lowering {
  public:
-  explicit Lowering(const Graph& graph) : graph_(graph) {}
+  explicit Lowering(const Graph& graph, TfWeights weights = TfWeights::kConstants) : graph_(graph), out_(weights) {}
 
   // All live nodes; problems are gathered, and the rest goes on.
   void run();
@@ -22,7 +28,7 @@ class Lowering {
   const std::vector<LoweringProblem>& problems() const { return problems_; }
   GraphDefBuilder& out() { return out_; }
 
-  // The tensor of an input of `node`; constants and variables are written when they are first asked for.
+  // The tensor of an input of `node`; literals are written when they are first asked for.
   TfTensor input(const GraphNode& node, size_t i);
   TfTensor of(GraphValue value);
   bool has_input(const GraphNode& node, size_t i) const { return i < node.inputs.size(); }
@@ -34,10 +40,18 @@ class Lowering {
   const at::Tensor* literal(const GraphNode& node, size_t input) const { return graph_.literal(node.inputs.at(input)); }
   // Input i with its axes in another order: at once where it is known, so that the graph holds it that way.
   TfTensor permuted(const GraphNode& node, size_t i, const std::vector<int64_t>& permutation);
-  // A constant that was made of input i, and keeps its name.
+  // What was made of the literal that is input i: a weight of its name, where it is one.
   TfTensor derived(const GraphNode& node, size_t i, const at::Tensor& tensor);
 
   void set(const GraphNode& node, const TfTensor& tensor, size_t output = 0);
+
+  // A file of the export's folder assets/, as the tensor of its path. One of equal name and content is the same file;
+  // an equal name with other content gets a number.
+  TfTensor asset(const std::string& name, const std::string& bytes);
+  const std::vector<TfAsset>& assets() const { return assets_; }
+  // What has to run before the first request.
+  void initialize_by(const TfTensor& node) { initializers_.push_back(node); }
+  const std::vector<TfTensor>& initializers() const { return initializers_; }
 
  private:
   void lower(const GraphNode& node);
@@ -47,6 +61,8 @@ class Lowering {
   GraphDefBuilder out_;
   std::unordered_map<int32_t, TfTensor> tensors_;
   std::vector<LoweringProblem> problems_;
+  std::vector<TfAsset> assets_;
+  std::vector<TfTensor> initializers_;
 };
 
 // Adds the nodes of one operation and sets its outputs; Error(kUnimplemented) says what TensorFlow lacks.
@@ -62,5 +78,6 @@ void add_pooling_lowerings(LoweringTable& table);
 void add_recurrent_lowerings(LoweringTable& table);
 void add_reduction_lowerings(LoweringTable& table);
 void add_shape_lowerings(LoweringTable& table);
+void add_string_lowerings(LoweringTable& table);
 
 }  // namespace belfry::internal

@@ -1,0 +1,151 @@
+#include "export/internal/predictor_method.h"
+
+#include <ATen/ATen.h>
+
+#include "core/error.h"
+#include "export/internal/attribute_json.h"
+
+namespace belfry::internal {
+namespace {
+
+namespace jit = torch::jit;
+
+std::vector<PredictorTensor> tensors_of(const Json& described) {
+  std::vector<PredictorTensor> tensors;
+  for (const Json& one : described) {
+    const std::vector<int64_t> shape = one.at("shape");
+    tensors.push_back({one.at("name"), {dtype_of(one.at("dtype")), shape}});
+  }
+  return tensors;
+}
+
+ExportKind kind_of(const std::string& name) {
+  for (const ExportKind kind : {ExportKind::kPredict, ExportKind::kClassification, ExportKind::kRegression}) {
+    if (to_string(kind) == name) return kind;
+  }
+  fail(ErrorKind::kDataLoss, "there is no signature of kind '", name, "'");
+}
+
+PredictorMethod method_of(const std::string& name, const Json& described) {
+  PredictorMethod method{{name, kind_of(described.at("kind"))}, described.at("method")};
+  method.signature.features = method.signature.inputs = tensors_of(described.at("inputs"));
+  method.signature.outputs = tensors_of(described.at("outputs"));
+  for (size_t i = 0; i < method.signature.outputs.size(); ++i) {
+    const Json& output = described.at("outputs")[i];
+    if (!output.contains("vocabulary")) continue;
+    PredictorTensor& tensor = method.signature.outputs[i];
+    method.vocabularies[tensor.name] = output.at("vocabulary").get<std::vector<std::string>>();
+    tensor.type.dtype = kString;
+  }
+  return method;
+}
+
+// `self` and an argument for each input.
+void check_method(const jit::Module& module, const PredictorMethod& method) {
+  const auto found = module.find_method(method.method);
+  if (!found) fail(ErrorKind::kDataLoss, "it has no method '", method.method, "'");
+  const size_t arguments = found->function().getSchema().arguments().size();
+  if (arguments != method.signature.features.size() + 1) {
+    fail(ErrorKind::kDataLoss, "method '", method.method, "' takes ", arguments - 1, " tensors and is described with ",
+         method.signature.features.size());
+  }
+}
+
+std::vector<PredictorMethod> described_methods(const jit::Module& module, const std::string& description) {
+  std::vector<PredictorMethod> methods;
+  const Json json = Json::parse(description);
+  if (json.at("format") != 1) fail(ErrorKind::kDataLoss, "format ", json.at("format").dump(), " is not known");
+  for (const auto& [name, described] : json.at("signatures").items()) {
+    methods.push_back(method_of(name, described));
+    check_method(module, methods.back());
+  }
+  return methods;
+}
+
+PredictorMethod foreign_method(const jit::Module& module) {
+  PredictorMethod method{{kServingDefault}, "forward"};
+  const auto found = module.find_method("forward");
+  if (!found) fail(ErrorKind::kDataLoss, "it has no method 'forward'");
+  const auto& arguments = found->function().getSchema().arguments();
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    if (arguments[i].default_value()) continue;
+    if (arguments[i].type()->kind() != c10::TypeKind::TensorType) {
+      fail(ErrorKind::kUnimplemented, "argument '", arguments[i].name(), "' of forward is ", arguments[i].type()->str(),
+           "; only tensors can be given");
+    }
+    method.signature.inputs.push_back({arguments[i].name(), {}, false});
+  }
+  method.signature.features = method.signature.inputs;
+  return method;
+}
+
+StringTensor words_of(const at::Tensor& ids, const std::vector<std::string>& words, const std::string& name) {
+  std::vector<std::string> result;
+  const at::Tensor flat = ids.to(at::kLong).contiguous().reshape({-1});
+  for (int64_t i = 0; i < flat.numel(); ++i) {
+    const int64_t id = flat.const_data_ptr<int64_t>()[i];
+    const bool known = id >= 0 && id < static_cast<int64_t>(words.size());
+    require(known, "output '", name, "' has id ", id, ", and names for ", words.size(), " ids");
+    result.push_back(words[id]);
+  }
+  return {std::move(result), ids.sizes().vec()};
+}
+
+at::Tensor tensor_of(const c10::IValue& value) {
+  require(value.isTensor(), "the model answers with ", value.tagKind(), " where a tensor is wanted");
+  return value.toTensor().detach().cpu();
+}
+
+std::vector<c10::IValue> elements_of(const c10::IValue& result) {
+  if (result.isTuple()) return result.toTuple()->elements().vec();
+  if (result.isList()) return result.toListRef().vec();
+  return {result};
+}
+
+TensorDict foreign_outputs(const c10::IValue& result) {
+  if (result.isGenericDict()) {
+    TensorDict outputs;
+    for (const auto& entry : result.toGenericDict()) outputs.set(entry.key().toStringRef(), tensor_of(entry.value()));
+    return outputs;
+  }
+  const std::vector<c10::IValue> elements = elements_of(result);
+  TensorDict outputs;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    outputs.set(result.isTensor() ? "output" : concat("output_", i), tensor_of(elements[i]));
+  }
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<PredictorMethod> methods_of(const jit::Module& module, const std::string& description) {
+  if (description.empty()) return {foreign_method(module)};
+  try {
+    return described_methods(module, description);
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::kDataLoss, "its description is not whole: ", error.what());
+  }
+}
+
+TensorDict named_outputs(const PredictorMethod& method, const c10::IValue& result) {
+  if (method.signature.outputs.empty()) return foreign_outputs(result);
+  const std::vector<c10::IValue> elements = elements_of(result);
+  const auto& described = method.signature.outputs;
+  if (elements.size() != described.size()) {
+    fail(ErrorKind::kDataLoss, "the model gives ", elements.size(), " tensors and is described with ",
+         described.size());
+  }
+  TensorDict outputs;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const at::Tensor tensor = tensor_of(elements[i]);
+    const auto words = method.vocabularies.find(described[i].name);
+    if (words == method.vocabularies.end()) {
+      outputs.set(described[i].name, tensor);
+    } else {
+      outputs.set(described[i].name, words_of(tensor, words->second, described[i].name));
+    }
+  }
+  return outputs;
+}
+
+}  // namespace belfry::internal

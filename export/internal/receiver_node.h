@@ -1,0 +1,39 @@
+// What the operations of a receiver's graph compute, in C++.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/tensor_dict.h"
+#include "core/vocabulary.h"
+#include "data/feature_spec.h"
+#include "export/graph/graph.h"
+
+namespace belfry::internal {
+
+// Whether a receiver's graph can have it.
+bool runs_in_receiver(Operation operation);
+
+// A node with what is made of its attributes once. The graph has to live as long. Threads may share it.
+class ReceiverNode {
+ public:
+  // kUnimplemented for an operation that a receiver cannot have.
+  ReceiverNode(const Graph& graph, const GraphNode& node);
+
+  const GraphNode& node() const { return *node_; }
+  const GraphAttributes& attributes() const { return node_->attributes; }
+  const GraphType& type(size_t output = 0) const { return graph_->type(node_->outputs.at(output)); }
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
+  const FeatureSpecs& specs() const { return specs_; }
+
+  // Its outputs; not of kInput. kInvalidArgument for examples that do not fit the spec.
+  std::vector<Value> run(const std::vector<Value>& inputs) const;
+
+ private:
+  const Graph* graph_;
+  const GraphNode* node_;
+  std::optional<Vocabulary> vocabulary_;  // of a kVocabularyLookup
+  FeatureSpecs specs_;                    // of a kParseExample
+};
+
+}  // namespace belfry::internal

@@ -1,0 +1,12 @@
+// How a graph gets its variables from files.
+#pragma once
+
+#include "export/internal/tensorflow/graph_def_builder.h"
+
+namespace belfry::internal {
+
+// Operations that restore and save all variables of `out`, and where a loader finds them. A loader gives the prefix of
+// the checkpoint, variables/variables, and runs the first of them.
+proto::SaverDef add_saver(GraphDefBuilder& out);
+
+}  // namespace belfry::internal
