@@ -84,7 +84,7 @@ class Reader {
 
 }  // namespace
 
-std::string receiver_json(const Graph& graph) { return Writer(graph).write().dump(1) + "\n"; }
+std::string receiver_json(const Graph& graph) { return Writer(graph).write().dump() + "\n"; }
 
 Graph receiver_from_json(const std::string& text) {
   try {

@@ -148,6 +148,6 @@ TEST_CASE("A description that is damaged is refused", "[export][receiver]") {
   };
   CHECK_FAILS(internal::receiver_from_json(whole.substr(0, whole.size() / 2)), ErrorKind::kDataLoss, "not whole");
   CHECK_FAILS(internal::receiver_from_json(changed("hash_bucket", "hash_pocket")), ErrorKind::kDataLoss, "hash_pocket");
-  CHECK_FAILS(internal::receiver_from_json(changed("\"value\": ", "\"value\": 9")), ErrorKind::kDataLoss, "not whole");
+  CHECK_FAILS(internal::receiver_from_json(changed("\"value\":", "\"value\":9")), ErrorKind::kDataLoss, "not whole");
   CHECK_FAILS(internal::receiver_from_json("[]"), ErrorKind::kDataLoss, "not whole");
 }
