@@ -56,6 +56,7 @@ struct PredictOptions {
 struct ExportOptions {
   std::optional<std::string> checkpoint_path = {};
   std::map<std::string, std::string> assets_extra = {};
+  // ExportFormat::kOnnx is written when it is asked for here.
   std::vector<ExportFormat> formats = {ExportFormat::kTorchScript, ExportFormat::kSavedModel};
   SavedModelOptions saved_model = {};  // as_text, and whether weights are variables
 };

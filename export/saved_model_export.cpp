@@ -5,6 +5,8 @@
 #include "checkpoint/checkpoint_writer.h"
 #include "core/error.h"
 #include "export/export_directory.h"
+#include "export/internal/import/import_graph.h"
+#include "export/onnx_writer.h"
 #include "export/saved_model_writer.h"
 #include "export/serving_graph.h"
 #include "export/torchscript_writer.h"
@@ -64,6 +66,7 @@ struct Encoded {
   std::vector<std::pair<std::string, std::string>> files = {};
   std::vector<std::string> problems = {};
   NamedTensors variables = {};  // of a SavedModel
+  std::vector<std::string> warnings = {};
 };
 
 Encoded encode_saved_model(const TracedModel& model, const ExportRequest& request) {
@@ -77,6 +80,25 @@ Encoded encode_saved_model(const TracedModel& model, const ExportRequest& reques
   return encoded;
 }
 
+Encoded encode_onnx(const TracedModel& model, const ExportRequest& request) {
+  constexpr const char* kModel = "onnx/model.onnx";
+  const Graph* receiver = request.receiver.graph();
+  OnnxModel onnx = onnx_bytes(
+      internal::import_graph(model.trace), model.signatures,
+      {.inline_bytes_limit = request.onnx_inline_bytes_limit, .data_file = "model.onnx.data", .receiver = receiver});
+  Encoded encoded{ExportFormat::kOnnx, {{kModel, std::move(onnx.bytes)}}, std::move(onnx.problems)};
+  if (receiver) {
+    encoded.warnings.push_back(
+        concat(kModel, " takes the features that the receiver makes, not its inputs: ONNX has no strings"));
+  }
+  if (!onnx.data.empty()) {
+    const std::string path = concat(kModel, ".data");
+    encoded.warnings.push_back(concat("the weights of ", kModel, " are in ", path, ", which has to stay beside it"));
+    encoded.files.emplace_back(path, std::move(onnx.data));
+  }
+  return encoded;
+}
+
 Encoded encode(ExportFormat format, const TracedModel& model, const ExportRequest& request) {
   switch (format) {
     case ExportFormat::kTorchScript:
@@ -84,6 +106,8 @@ Encoded encode(ExportFormat format, const TracedModel& model, const ExportReques
               {{"torchscript/model.pt", torchscript_bytes(model.trace, model.signatures, request.receiver.graph())}}};
     case ExportFormat::kSavedModel:
       return encode_saved_model(model, request);
+    case ExportFormat::kOnnx:
+      return encode_onnx(model, request);
   }
   fail(ErrorKind::kInvalidArgument, "export: there is no format of number ", static_cast<int>(format));
 }
@@ -114,6 +138,8 @@ const char* to_string(ExportFormat format) {
       return "TorchScript";
     case ExportFormat::kSavedModel:
       return "SavedModel";
+    case ExportFormat::kOnnx:
+      return "ONNX";
   }
   return "unknown";
 }
@@ -127,6 +153,7 @@ ExportResult write_saved_model(const std::string& base, const ExportRequest& req
     Encoded one = encode(format, model, request);
     if (one.problems.empty()) {
       result.formats.push_back(format);
+      result.warnings.insert(result.warnings.end(), one.warnings.begin(), one.warnings.end());
       encoded.push_back(std::move(one));
     } else {
       result.refusals.push_back({format, std::move(one.problems)});

@@ -1,6 +1,7 @@
 // Exports a model function to a folder from which others serve it without its code.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -18,6 +19,7 @@ namespace belfry {
 enum class ExportFormat {
   kTorchScript,  // torchscript/model.pt, see torchscript_bytes
   kSavedModel,   // saved_model.pb or saved_model.pbtxt, assets/, variables/: see saved_model_bytes
+  kOnnx,         // onnx/model.onnx, see onnx_bytes
 };
 
 // "TorchScript" and so on.
@@ -32,6 +34,8 @@ struct ExportRequest {
   std::map<std::string, std::string> assets_extra = {};
   std::vector<ExportFormat> formats = {ExportFormat::kTorchScript, ExportFormat::kSavedModel};
   SavedModelOptions saved_model = {};
+  // Beyond it the weights of ONNX lie in onnx/model.onnx.data, and a warning says so.
+  int64_t onnx_inline_bytes_limit = 1'900'000'000;
 };
 
 // A format that cannot express the model.

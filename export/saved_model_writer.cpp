@@ -1,13 +1,9 @@
 #include "export/saved_model_writer.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 
-#include <map>
-#include <set>
-
 #include "core/error.h"
+#include "export/internal/deterministic_bytes.h"
 #include "export/internal/tensorflow/lowering.h"
 #include "export/internal/tensorflow/saver.h"
 
@@ -70,38 +66,6 @@ void add_initialization(proto::MetaGraphDef& meta, Lowering& lowering) {
   main_op.add_value(all.output(kString).name);
 }
 
-// Equal problems in one line with all their places.
-std::vector<std::string> texts_of(const std::vector<internal::LoweringProblem>& problems) {
-  std::map<std::string, std::set<std::string>> places;
-  std::map<std::string, size_t> counts;
-  for (const auto& problem : problems) {
-    const std::string text = concat(problem.operation, ": ", problem.reason);
-    ++counts[text];
-    if (!problem.place.empty()) places[text].insert(problem.place);
-  }
-  std::vector<std::string> texts;
-  for (const auto& [text, count] : counts) {
-    std::string line = count > 1 ? concat(text, ", ", count, " times") : text;
-    const char* separator = " (near ";
-    for (const std::string& place : places[text]) {
-      line += concat(separator, "'", place, "'");
-      separator = ", ";
-    }
-    texts.push_back(places[text].empty() ? line : line + ")");
-  }
-  return texts;
-}
-
-std::string deterministic_bytes(const proto::SavedModel& model) {
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  if (!model.SerializeToCodedStream(&coded)) fail(ErrorKind::kInternal, "SavedModel: the message cannot be written");
-  coded.Trim();
-  return bytes;
-}
-
 // The keys of maps come in order here too.
 std::string text_of(const proto::SavedModel& model) {
   std::string text;
@@ -129,7 +93,7 @@ proto::SavedModel message_of(const ServingGraph& serving, Lowering& lowering) {
 
 SavedModel written(const ServingGraph& serving, Lowering& lowering, bool as_text) {
   const proto::SavedModel message = message_of(serving, lowering);
-  SavedModel model{as_text ? text_of(message) : deterministic_bytes(message), {}, {}};
+  SavedModel model{as_text ? text_of(message) : internal::deterministic_bytes(message), {}, {}};
   for (const internal::TfAsset& asset : lowering.assets()) model.assets.push_back({asset.name, asset.bytes});
   for (const internal::TfVariable& one : lowering.out().variables()) model.variables.emplace_back(one.name, one.tensor);
   return model;
@@ -141,7 +105,7 @@ SavedModel saved_model_bytes(const ServingGraph& serving, const SavedModelOption
   const bool variables = options.weights == SavedModelWeights::kVariables;
   Lowering lowering(serving.graph, variables ? internal::TfWeights::kVariables : internal::TfWeights::kConstants);
   lowering.run();
-  if (!lowering.problems().empty()) return {"", texts_of(lowering.problems()), {}};
+  if (!lowering.problems().empty()) return {"", internal::problem_texts(lowering.problems()), {}};
   if (lowering.out().constant_bytes() <= options.constant_bytes_limit) {
     return written(serving, lowering, options.as_text);
   }

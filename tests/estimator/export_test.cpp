@@ -41,6 +41,17 @@ TEST_CASE("an export predicts what its Estimator predicts", "[estimator][E12]") 
   CHECK(estimator.train(line(), {.steps = 1}).global_step == 5);
 }
 
+TEST_CASE("an export has the formats that it is asked for", "[estimator][E12]") {
+  const TemporaryDirectory dir;
+  Estimator estimator(linear_model_fn, quiet(dir.file("model")));
+  estimator.train(line(), {.steps = 1});
+  const ExportResult result =
+      estimator.export_saved_model(dir.file("exports"), receiver(), {.formats = {ExportFormat::kOnnx}});
+  CHECK((result.formats == std::vector<ExportFormat>{ExportFormat::kOnnx}));
+  CHECK(posix_file_system().exists(result.path + "/onnx/model.onnx"));
+  CHECK_FALSE(posix_file_system().exists(result.path + "/saved_model.pb"));
+}
+
 TEST_CASE("there is no export without a checkpoint or a receiver", "[estimator][E12]") {
   const TemporaryDirectory dir;
   Estimator estimator(linear_model_fn, quiet(dir.file("model")));

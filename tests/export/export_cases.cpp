@@ -18,7 +18,7 @@ ExportCase of_two(const std::string& name, const TwoInputs& function, TensorSpec
 ExportCases all_export_cases() {
   ExportCases all;
   for (const auto family : {elementwise_cases, reduction_cases, shape_cases, indexing_cases, layer_cases,
-                            recurrent_cases, loss_cases, model_cases, length_cases}) {
+                            recurrent_cases, loss_cases, model_cases, length_cases, dtype_cases}) {
     for (ExportCase& one : family()) all.push_back(std::move(one));
   }
   return all;

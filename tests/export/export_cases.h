@@ -30,8 +30,11 @@ ExportCases recurrent_cases();
 ExportCases loss_cases();
 ExportCases model_cases();
 ExportCases length_cases();  // sizes of their own
+ExportCases dtype_cases();
 
 ExportCases all_export_cases();
+// Not among them: what TensorFlow has no kernel for.
+ExportCases onnx_only_cases();
 
 // Makers of cases.
 using OneInput = std::function<at::Tensor(const at::Tensor&)>;

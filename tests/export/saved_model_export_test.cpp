@@ -4,8 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "belfry/core/onnx.pb.h"
 #include "export/name_mangling.h"
 #include "loaded_model.h"
+#include "receiver_models.h"
 #include "tests/support/check_fails.h"
 #include "tests/support/fault_injecting_file_system.h"
 #include "tests/support/temporary_directory.h"
@@ -133,6 +135,47 @@ TEST_CASE("Formats are chosen, and where none is left the export fails with all 
   CHECK_FAILS(write_saved_model(base, request, posix_file_system()), ErrorKind::kUnimplemented,
               "SavedModel:\n  aten::sinh: ");
   CHECK_FALSE(posix_file_system().exists(base));
+}
+
+TEST_CASE("ONNX is written when it is asked for", "[export][onnx]") {
+  TemporaryDirectory folder;
+  ExportRequest request = classifier_request();
+  CHECK_FALSE(
+      posix_file_system().exists(write_saved_model(folder.path(), request, posix_file_system()).path + "/onnx"));
+  request.formats = {ExportFormat::kOnnx};
+  const ExportResult whole = write_saved_model(folder.path(), request, posix_file_system());
+  CHECK((whole.formats == std::vector<ExportFormat>{ExportFormat::kOnnx}));
+  CHECK(whole.warnings.empty());
+  CHECK(posix_file_system().list(whole.path + "/onnx") == std::vector<std::string>{"model.onnx"});
+  request.onnx_inline_bytes_limit = 100;
+  const ExportResult parted = write_saved_model(folder.path(), request, posix_file_system());
+  REQUIRE(parted.warnings.size() == 1);
+  CHECK_THAT(parted.warnings[0], Catch::Contains("onnx/model.onnx.data") && Catch::Contains("beside"));
+  CHECK(posix_file_system().list(parted.path + "/onnx").size() == 2);
+  request.function = [](const Features& features) {
+    return ExportOutputs{{"y", PredictOutput{features["dense"].sinh()}}};
+  };
+  CHECK_FAILS(write_saved_model(folder.path(), request, posix_file_system()), ErrorKind::kUnimplemented,
+              "ONNX:\n  aten::sinh: ");
+}
+
+TEST_CASE("Behind a receiver of strings an ONNX model takes the features", "[export][onnx]") {
+  TemporaryDirectory folder;
+  ExportRequest request = raw_strings_model().request;
+  request.formats = {ExportFormat::kOnnx};
+  const ExportResult result = write_saved_model(folder.path(), request, posix_file_system());
+  REQUIRE(result.warnings.size() == 1);
+  CHECK_THAT(result.warnings[0], Catch::Contains("takes the features that the receiver makes"));
+  proto::onnx::ModelProto model;
+  REQUIRE(model.ParseFromString(read_file(posix_file_system(), result.path + "/onnx/model.onnx")));
+  std::vector<std::string> inputs;
+  for (const auto& input : model.graph().input()) inputs.push_back(input.name());
+  std::vector<std::string> features;
+  for (const ServingInput& input : request.receiver.inputs()) features.push_back(input.name);
+  CHECK(inputs == features);
+  REQUIRE(model.metadata_props_size() == 2);
+  CHECK(model.metadata_props(1).key() == "belfry_receiver");
+  CHECK_THAT(model.metadata_props(1).value(), Catch::Contains("vocabulary_lookup"));
 }
 
 TEST_CASE("A full disk leaves no export", "[export][E12]") {

@@ -166,6 +166,15 @@ TEST_CASE("Names of any letters stay in the signature", "[export][savedmodel]") 
   CHECK(signature.outputs().at("größe !").name() != signature.outputs().at("größe ?").name());
 }
 
+TEST_CASE("What only ONNX expresses is refused", "[export][savedmodel][refusal]") {
+  for (const ExportCase& one : onnx_only_cases()) {
+    INFO(one.name);
+    const SavedModel model = written(one.request);
+    CHECK(model.bytes.empty());
+    CHECK_FALSE(model.problems.empty());
+  }
+}
+
 TEST_CASE("Every operation that TensorFlow lacks is told with its places", "[export][savedmodel][refusal]") {
   torch::nn::Sequential net(torch::nn::Linear(6, 6), torch::nn::Linear(6, 6));
   const auto function = [net](const at::Tensor& x) mutable {

@@ -6,16 +6,10 @@
 #include <vector>
 
 #include "export/graph/graph.h"
+#include "export/internal/lowering_problem.h"
 #include "export/internal/tensorflow/graph_def_builder.h"
 
 namespace belfry::internal {
-
-// An operation that TensorFlow cannot express: where it stands in the model, and why.
-struct LoweringProblem {
-  std::string operation;
-  std::string reason;
-  std::string place;
-};
 
 struct TfAsset {
   std::string name;

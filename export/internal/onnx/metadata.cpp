@@ -1,0 +1,52 @@
+#include "export/internal/onnx/metadata.h"
+
+#include <nlohmann/json.hpp>
+
+namespace belfry::internal::onnx {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json described(const std::string& name, const GraphType& type) {
+  return {{"name", name}, {"dtype", c10::getDtypeNames(type.dtype).first}, {"shape", type.shape}};
+}
+
+Json inputs_json(const Graph& graph) {
+  Json inputs = Json::array();
+  for (const GraphNode& node : graph.nodes()) {
+    if (node.operation != Operation::kInput) continue;
+    inputs.push_back(described(node.attributes.text("name"), graph.type(node.outputs[0])));
+  }
+  return inputs;
+}
+
+Json outputs_json(const Graph& graph, const TracedSignature& signature, const std::vector<std::string>& names) {
+  Json outputs = Json::array();
+  for (size_t i = 0; i < signature.outputs.size(); ++i) {
+    const auto& [name, index, vocabulary] = signature.outputs[i];
+    Json output = described(name, graph.type(graph.outputs().at(index).value));
+    output["output"] = names.at(i);
+    if (!vocabulary.empty()) output["vocabulary"] = vocabulary;
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+}  // namespace
+
+std::string signatures_json(const Graph& graph, const std::vector<TracedSignature>& signatures,
+                            const std::vector<std::vector<std::string>>& outputs) {
+  Json all = Json::object();
+  for (size_t s = 0; s < signatures.size(); ++s) {
+    const TracedSignature& signature = signatures[s];
+    Json one = {{"kind", to_string(signature.kind)},
+                {"inputs", inputs_json(graph)},
+                {"outputs", outputs_json(graph, signature, outputs.at(s))}};
+    if (!signature.class_names.empty()) one["class_names"] = signature.class_names;
+    all[signature.name] = std::move(one);
+  }
+  // Names may hold any bytes; those that are no UTF-8 are replaced rather than losing the export.
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace belfry::internal::onnx
