@@ -277,11 +277,21 @@ Predictions Estimator::predict(const Features& features, const PredictOptions& o
 ExportResult Estimator::export_saved_model(const std::string& base,
                                            const ServingInputReceiverFn& serving_input_receiver_fn,
                                            const ExportOptions& options) {
+  return experimental_export_all_saved_models(base, {{ModeKeys::kPredict, serving_input_receiver_fn}}, options);
+}
+
+ExportResult Estimator::experimental_export_all_saved_models(const std::string& base,
+                                                             const InputReceiverFnMap& input_receiver_fn_map,
+                                                             const ExportOptions& options) {
+  require(!input_receiver_fn_map.empty(), "export: no mode was given; there are PREDICT and EVAL");
+  if (input_receiver_fn_map.contains(ModeKeys::kTrain)) {
+    fail(ErrorKind::kUnimplemented, "export: a graph of TRAIN is not written, for no graph here can update variables; ",
+         "PREDICT and EVAL are, and checkpoints train on");
+  }
   if (!options.checkpoint_path && !latest_checkpoint()) {
     fail(ErrorKind::kFailedPrecondition, "export_saved_model: there is no checkpoint in ", model_dir());
   }
-  return internal::export_model(*impl_->fresh(options.checkpoint_path), config(), base, serving_input_receiver_fn,
-                                options);
+  return internal::export_model(*impl_->fresh(options.checkpoint_path), config(), base, input_receiver_fn_map, options);
 }
 
 std::optional<std::string> Estimator::latest_checkpoint() const { return impl_->latest(); }

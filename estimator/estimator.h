@@ -61,6 +61,8 @@ struct ExportOptions {
   SavedModelOptions saved_model = {};  // as_text, and whether weights are variables
 };
 
+using InputReceiverFnMap = std::map<ModeKeys, ServingInputReceiverFn>;
+
 // Movable, not copyable. One thread at a time uses an object; several objects are independent, in one process too, as
 // long as one alone trains in a model directory. Subclass it by handing a model_fn to its constructor.
 class Estimator {
@@ -97,6 +99,13 @@ class Estimator {
   // kFailedPrecondition without a checkpoint; kInvalidArgument, with the names, for variables that it lacks.
   ExportResult export_saved_model(const std::string& base, const ServingInputReceiverFn& serving_input_receiver_fn,
                                   const ExportOptions& options = {});
+  // The same with a graph for each mode: "serve" of PREDICT, and "eval" of EVAL, whose receiver is one of
+  // build_supervised_input_receiver_fn. The signature "eval" gives loss, predictions/KEY, metrics/KEY/value and
+  // metrics/KEY/update_op, all of the rows of one request. Weights are variables, stored once. Other formats than
+  // SavedModel hold PREDICT alone. kInvalidArgument for no mode; kUnimplemented for TRAIN.
+  ExportResult experimental_export_all_saved_models(const std::string& base,
+                                                    const InputReceiverFnMap& input_receiver_fn_map,
+                                                    const ExportOptions& options = {});
 
   // Path of the newest checkpoint that can be read.
   std::optional<std::string> latest_checkpoint() const;

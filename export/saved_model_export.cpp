@@ -1,11 +1,10 @@
 #include "export/saved_model_export.h"
 
-#include <algorithm>
-
 #include "checkpoint/checkpoint_writer.h"
 #include "core/error.h"
 #include "export/export_directory.h"
 #include "export/internal/import/import_graph.h"
+#include "export/internal/traced_model.h"
 #include "export/onnx_writer.h"
 #include "export/saved_model_writer.h"
 #include "export/serving_graph.h"
@@ -14,51 +13,7 @@
 namespace belfry {
 namespace {
 
-// The traced function's outputs are those of all signatures, one after another.
-std::string traced_name(const std::string& signature, const std::string& output) { return signature + "/" + output; }
-
-TensorDict flatten(const ExportOutputs& outputs) {
-  TensorDict flat;
-  for (const auto& [signature, output] : outputs) {
-    for (const ExportTensor& entry : output.tensors()) flat.set(traced_name(signature, entry.name), entry.tensor);
-  }
-  return flat;
-}
-
-size_t index_of(const Trace& trace, const std::string& name) {
-  const auto named = [&](const TracedOutput& output) { return output.name == name; };
-  return std::find_if(trace.outputs.begin(), trace.outputs.end(), named) - trace.outputs.begin();
-}
-
-std::vector<TracedSignature> signatures_of(const ExportOutputs& outputs, const Trace& trace) {
-  std::vector<TracedSignature> signatures;
-  for (const auto& [name, output] : outputs) {
-    TracedSignature signature{name, output.kind(), {}, output.class_names()};
-    for (const ExportTensor& entry : output.tensors()) {
-      signature.outputs.push_back({entry.name, index_of(trace, traced_name(name, entry.name)), entry.vocabulary});
-    }
-    signatures.push_back(std::move(signature));
-  }
-  return signatures;
-}
-
-// What every writer of a format works from.
-struct TracedModel {
-  Trace trace;
-  std::vector<TracedSignature> signatures;
-};
-
-TracedModel trace_model(const ExportRequest& request) {
-  require(static_cast<bool>(request.function), "export: there is no function to trace");
-  ExportOutputs last;
-  const auto function = [&](const Features& features) {
-    last = resolve_export_outputs(request.function(features), {});
-    return flatten(last);
-  };
-  Trace traced = trace({function, request.receiver, request.variables});
-  std::vector<TracedSignature> signatures = signatures_of(last, traced);
-  return {std::move(traced), std::move(signatures)};
-}
+using internal::TracedModel;
 
 // The files of one format by their paths, or why there are none.
 struct Encoded {
@@ -69,9 +24,36 @@ struct Encoded {
   std::vector<std::string> warnings = {};
 };
 
-Encoded encode_saved_model(const TracedModel& model, const ExportRequest& request) {
+// What is traced once, and written in every format.
+struct TracedModels {
+  std::optional<TracedModel> serve;
+  std::optional<TracedModel> eval;
+};
+
+TracedModels trace_models(const ExportRequest& request) {
+  require(request.function || request.eval, "export: there is no function to trace");
+  TracedModels models;
+  if (request.function) models.serve = internal::trace_model(request);
+  if (request.eval) models.eval = internal::trace_evaluation(*request.eval, request.variables);
+  return models;
+}
+
+std::vector<TaggedGraph> tagged_graphs(const TracedModels& models, const ExportRequest& request) {
+  std::vector<TaggedGraph> graphs;
+  if (models.eval) {
+    ServingGraph graph = serving_graph(models.eval->trace, request.eval->receiver, models.eval->signatures);
+    for (ServedSignature& signature : graph.signatures) signature.method = ServingMethod::kEval;
+    graphs.push_back({"eval", std::move(graph)});
+  }
+  if (models.serve) {
+    graphs.push_back({"serve", serving_graph(models.serve->trace, request.receiver, models.serve->signatures)});
+  }
+  return graphs;
+}
+
+Encoded encode_saved_model(const TracedModels& models, const ExportRequest& request) {
   const SavedModelOptions& options = request.saved_model;
-  SavedModel saved = saved_model_bytes(serving_graph(model.trace, request.receiver, model.signatures), options);
+  SavedModel saved = saved_model_bytes(tagged_graphs(models, request), options);
   Encoded encoded{ExportFormat::kSavedModel, {}, std::move(saved.problems), std::move(saved.variables)};
   encoded.files.emplace_back(options.as_text ? "saved_model.pbtxt" : "saved_model.pb", std::move(saved.bytes));
   for (SavedModelAsset& asset : saved.assets) {
@@ -99,15 +81,18 @@ Encoded encode_onnx(const TracedModel& model, const ExportRequest& request) {
   return encoded;
 }
 
-Encoded encode(ExportFormat format, const TracedModel& model, const ExportRequest& request) {
+Encoded encode(ExportFormat format, const TracedModels& models, const ExportRequest& request) {
+  if (format == ExportFormat::kSavedModel) return encode_saved_model(models, request);
+  if (!models.serve) return {.format = format, .problems = {"it holds a model that serves, and there is none here"}};
+  const TracedModel& model = *models.serve;
   switch (format) {
     case ExportFormat::kTorchScript:
       return {format,
               {{"torchscript/model.pt", torchscript_bytes(model.trace, model.signatures, request.receiver.graph())}}};
-    case ExportFormat::kSavedModel:
-      return encode_saved_model(model, request);
     case ExportFormat::kOnnx:
       return encode_onnx(model, request);
+    case ExportFormat::kSavedModel:
+      break;
   }
   fail(ErrorKind::kInvalidArgument, "export: there is no format of number ", static_cast<int>(format));
 }
@@ -146,11 +131,12 @@ const char* to_string(ExportFormat format) {
 
 ExportResult write_saved_model(const std::string& base, const ExportRequest& request, FileSystem& files) {
   require(!request.formats.empty(), "export: no format was asked for");
-  const TracedModel model = trace_model(request);
-  ExportResult result{.path = {}, .formats = {}, .warnings = model.trace.warnings, .refusals = {}};
+  const TracedModels models = trace_models(request);
+  ExportResult result;
+  if (models.serve) result.warnings = models.serve->trace.warnings;
   std::vector<Encoded> encoded;
   for (const ExportFormat format : request.formats) {
-    Encoded one = encode(format, model, request);
+    Encoded one = encode(format, models, request);
     if (one.problems.empty()) {
       result.formats.push_back(format);
       result.warnings.insert(result.warnings.end(), one.warnings.begin(), one.warnings.end());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,16 @@ enum class ExportFormat {
 // "TorchScript" and so on.
 const char* to_string(ExportFormat format);
 
+// The graph of an evaluation, which a SavedModel holds under the tag "eval".
+struct EvalRequest {
+  // The model in EVAL, under the terms of TraceRequest::function, of features and labels by the inputs' names.
+  std::function<TensorDict(const Features& inputs)> function;
+  ServingInputReceiver receiver;  // of build_supervised_input_receiver_fn
+};
+
 struct ExportRequest {
-  // The model in PREDICT, under the terms of TraceRequest::function.
+  // The model in PREDICT, under the terms of TraceRequest::function. None: nothing serves, and `receiver` counts for
+  // nothing.
   std::function<ExportOutputs(const Features& features)> function;
   ServingInputReceiver receiver;
   NamedTensors variables = {};
@@ -36,6 +45,8 @@ struct ExportRequest {
   SavedModelOptions saved_model = {};
   // Beyond it the weights of ONNX lie in onnx/model.onnx.data, and a warning says so.
   int64_t onnx_inline_bytes_limit = 1'900'000'000;
+  // Beside the model that serves; a SavedModel alone has it.
+  std::optional<EvalRequest> eval = {};
 };
 
 // A format that cannot express the model.

@@ -2,8 +2,11 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <map>
+
 #include "core/error.h"
 #include "export/internal/deterministic_bytes.h"
+#include "export/internal/lowering_problem.h"
 #include "export/internal/tensorflow/lowering.h"
 #include "export/internal/tensorflow/saver.h"
 
@@ -28,6 +31,8 @@ const char* method_name(ServingMethod method) {
       return "tensorflow/serving/classify";
     case ServingMethod::kRegress:
       return "tensorflow/serving/regress";
+    case ServingMethod::kEval:
+      return "tensorflow/supervised/eval";
     default:
       return "tensorflow/serving/predict";
   }
@@ -75,49 +80,104 @@ std::string text_of(const proto::SavedModel& model) {
   return text;
 }
 
-proto::SavedModel message_of(const ServingGraph& serving, Lowering& lowering) {
-  proto::SavedModel model;
-  model.set_saved_model_schema_version(1);
+// The checkpoint that all graphs restore. A weight that two of them have in different layouts is there twice.
+class SharedVariables {
+ public:
+  // Under what names the variables of a graph are in the checkpoint.
+  std::vector<std::string> keys(const std::vector<internal::TfVariable>& variables) {
+    std::vector<std::string> keys;
+    for (const internal::TfVariable& variable : variables) keys.push_back(key(variable));
+    return keys;
+  }
+
+  const NamedTensors& all() const { return all_; }
+
+ private:
+  std::string key(const internal::TfVariable& variable) {
+    std::string name = variable.name;
+    for (int i = 1; tensors_.contains(name); ++i) {
+      if (tensors_.at(name).equal(variable.tensor)) return name;
+      name = concat(variable.name, "_", i);
+    }
+    tensors_.emplace(name, variable.tensor);
+    all_.emplace_back(name, variable.tensor);
+    return name;
+  }
+
+  std::map<std::string, at::Tensor> tensors_;
+  NamedTensors all_;
+};
+
+// A graph on its way into the message.
+struct Lowered {
+  const TaggedGraph& source;
+  Lowering lowering;
+};
+
+void add_meta_graph(proto::SavedModel& model, Lowered& lowered, SharedVariables& variables) {
+  Lowering& lowering = lowered.lowering;
   proto::MetaGraphDef& meta = *model.add_meta_graphs();
-  meta.mutable_meta_info_def()->add_tags("serve");
+  meta.mutable_meta_info_def()->add_tags(lowered.source.tag);
   meta.mutable_meta_info_def()->set_stripped_default_attrs(true);
-  for (const ServedSignature& signature : serving.signatures) {
-    (*meta.mutable_signature_def())[signature.name] = signature_def(serving.graph, signature, lowering);
+  for (const ServedSignature& signature : lowered.source.graph.signatures) {
+    (*meta.mutable_signature_def())[signature.name] = signature_def(lowered.source.graph.graph, signature, lowering);
   }
   add_initialization(meta, lowering);
-  if (!lowering.out().variables().empty()) *meta.mutable_saver_def() = internal::add_saver(lowering.out());
+  if (!lowering.out().variables().empty()) {
+    *meta.mutable_saver_def() = internal::add_saver(lowering.out(), variables.keys(lowering.out().variables()));
+  }
   *meta.mutable_graph_def() = lowering.out().graph();
   meta.mutable_graph_def()->mutable_versions()->set_producer(kProducer);
+}
+
+SavedModel written(std::vector<Lowered>& graphs, bool as_text) {
+  proto::SavedModel message;
+  message.set_saved_model_schema_version(1);
+  SharedVariables variables;
+  SavedModel model;
+  for (Lowered& one : graphs) {
+    add_meta_graph(message, one, variables);
+    for (const internal::TfAsset& asset : one.lowering.assets()) model.assets.push_back({asset.name, asset.bytes});
+  }
+  model.bytes = as_text ? text_of(message) : internal::deterministic_bytes(message);
+  model.variables = variables.all();
   return model;
 }
 
-SavedModel written(const ServingGraph& serving, Lowering& lowering, bool as_text) {
-  const proto::SavedModel message = message_of(serving, lowering);
-  SavedModel model{as_text ? text_of(message) : internal::deterministic_bytes(message), {}, {}};
-  for (const internal::TfAsset& asset : lowering.assets()) model.assets.push_back({asset.name, asset.bytes});
-  for (const internal::TfVariable& one : lowering.out().variables()) model.variables.emplace_back(one.name, one.tensor);
-  return model;
+int64_t constant_bytes(std::vector<Lowered>& graphs) {
+  int64_t bytes = 0;
+  for (Lowered& one : graphs) bytes += one.lowering.out().constant_bytes();
+  return bytes;
 }
 
 }  // namespace
 
-SavedModel saved_model_bytes(const ServingGraph& serving, const SavedModelOptions& options) {
-  const bool variables = options.weights == SavedModelWeights::kVariables;
-  Lowering lowering(serving.graph, variables ? internal::TfWeights::kVariables : internal::TfWeights::kConstants);
-  lowering.run();
-  if (!lowering.problems().empty()) return {"", internal::problem_texts(lowering.problems()), {}};
-  if (lowering.out().constant_bytes() <= options.constant_bytes_limit) {
-    return written(serving, lowering, options.as_text);
+SavedModel saved_model_bytes(const std::vector<TaggedGraph>& graphs, const SavedModelOptions& options) {
+  const bool automatic = options.weights == SavedModelWeights::kAutomatic;
+  const bool variables = options.weights == SavedModelWeights::kVariables || (automatic && graphs.size() > 1);
+  const auto weights = variables ? internal::TfWeights::kVariables : internal::TfWeights::kConstants;
+  std::vector<Lowered> lowered;
+  std::vector<internal::LoweringProblem> problems;
+  for (const TaggedGraph& graph : graphs) {
+    lowered.push_back({graph, Lowering(graph.graph.graph, weights)});
+    Lowering& lowering = lowered.back().lowering;
+    lowering.run();
+    problems.insert(problems.end(), lowering.problems().begin(), lowering.problems().end());
   }
-  if (options.weights == SavedModelWeights::kAutomatic) {
+  if (!problems.empty()) return {"", internal::problem_texts(problems), {}};
+  const int64_t bytes = constant_bytes(lowered);
+  if (bytes <= options.constant_bytes_limit) return written(lowered, options.as_text);
+  if (automatic && !variables) {
     SavedModelOptions with_variables = options;
     with_variables.weights = SavedModelWeights::kVariables;
-    return saved_model_bytes(serving, with_variables);
+    return saved_model_bytes(graphs, with_variables);
   }
-  return {"",
-          {concat("its constants need ", lowering.out().constant_bytes(), " bytes, and a SavedModel holds ",
-                  options.constant_bytes_limit)},
-          {}};
+  return {
+      "", {concat("its constants need ", bytes, " bytes, and a SavedModel holds ", options.constant_bytes_limit)}, {}};
+}
+
+SavedModel saved_model_bytes(const ServingGraph& serving, const SavedModelOptions& options) {
+  return saved_model_bytes({{"serve", serving}}, options);
 }
 
 }  // namespace belfry

@@ -30,4 +30,13 @@ struct SavedModel {
 // loads the model. The same graph gives the same bytes.
 SavedModel saved_model_bytes(const ServingGraph& serving, const SavedModelOptions& options = {});
 
+// A MetaGraph of a tag of its own.
+struct TaggedGraph {
+  std::string tag;  // "serve" or "eval"
+  ServingGraph graph;
+};
+
+// The same with a MetaGraph for each, which share the variables: several have variables unless constants are asked for.
+SavedModel saved_model_bytes(const std::vector<TaggedGraph>& graphs, const SavedModelOptions& options = {});
+
 }  // namespace belfry

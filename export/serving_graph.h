@@ -11,8 +11,8 @@
 
 namespace belfry {
 
-// How TensorFlow Serving is asked for a signature.
-enum class ServingMethod { kPredict, kClassify, kRegress };
+// How TensorFlow Serving is asked for a signature; kEval is that of an evaluation, which it does not serve.
+enum class ServingMethod { kPredict, kClassify, kRegress, kEval };
 
 struct ServedSignature {
   std::string name;

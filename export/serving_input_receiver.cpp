@@ -7,14 +7,28 @@ namespace belfry {
 
 using internal::check_tensor_spec;
 
+void ServingInputReceiver::add(ServingInput input) {
+  check_tensor_spec(input.name, input.spec);
+  for (const ServingInput& other : inputs_) {
+    if (other.name == input.name) {
+      fail(ErrorKind::kAlreadyExists, "serving inputs: the name '", input.name, "' comes twice");
+    }
+  }
+  inputs_.push_back(std::move(input));
+}
+
 ServingInputReceiver::ServingInputReceiver(const std::vector<std::pair<std::string, TensorSpec>>& features) {
   require(!features.empty(), "serving inputs: there are none");
-  for (const auto& [name, spec] : features) {
-    check_tensor_spec(name, spec);
-    for (const ServingInput& other : inputs_) {
-      if (other.name == name) fail(ErrorKind::kAlreadyExists, "serving inputs: the name '", name, "' comes twice");
-    }
-    inputs_.push_back({name, name, spec});
+  for (const auto& [name, spec] : features) add({name, name, spec});
+}
+
+ServingInputReceiver::ServingInputReceiver(const std::vector<std::pair<std::string, TensorSpec>>& features,
+                                           const std::vector<std::pair<std::string, TensorSpec>>& labels)
+    : ServingInputReceiver(features) {
+  require(!labels.empty(), "supervised inputs: there are no labels");
+  for (const auto& [name, spec] : labels) {
+    const std::string input = name.empty() ? "label" : name;
+    add({input, input, spec, name});
   }
 }
 
@@ -34,6 +48,11 @@ ServingInputReceiverFn build_raw_serving_input_receiver_fn(std::vector<std::pair
 
 ServingInputReceiverFn build_raw_serving_input_receiver_fn(TensorSpec feature) {
   return [receiver = ServingInputReceiver(feature)] { return receiver; };
+}
+
+ServingInputReceiverFn build_supervised_input_receiver_fn(std::vector<std::pair<std::string, TensorSpec>> features,
+                                                          std::vector<std::pair<std::string, TensorSpec>> labels) {
+  return [receiver = ServingInputReceiver(features, labels)] { return receiver; };
 }
 
 }  // namespace belfry

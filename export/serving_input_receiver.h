@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,8 @@ struct ServingInput {
   std::string name;
   std::string feature;
   TensorSpec spec;
+  // The name among the labels, of an input that is one; a lone label's is empty.
+  std::optional<std::string> label = {};
 };
 
 // Values of a receiver's graph that a request may give in place of its inputs.
@@ -50,6 +53,9 @@ class ServingInputReceiver {
   explicit ServingInputReceiver(const std::vector<std::pair<std::string, TensorSpec>>& features);
   // A lone tensor: the input "input", the feature "feature".
   explicit ServingInputReceiver(const TensorSpec& feature);
+  // Features and labels, under the terms of build_supervised_input_receiver_fn.
+  ServingInputReceiver(const std::vector<std::pair<std::string, TensorSpec>>& features,
+                       const std::vector<std::pair<std::string, TensorSpec>>& labels);
 
   // What the model takes: tensors of numbers.
   const std::vector<ServingInput>& inputs() const { return inputs_; }
@@ -59,6 +65,7 @@ class ServingInputReceiver {
 
  private:
   friend class ReceiverBuilder;
+  void add(ServingInput input);
   ServingInputReceiver(Graph graph, std::vector<ServingInput> inputs, std::vector<ServingAlternative> alternatives);
 
   std::vector<ServingInput> inputs_;
@@ -72,5 +79,10 @@ using ServingInputReceiverFn = std::function<ServingInputReceiver()>;
 // checked here, with the errors of ServingInputReceiver.
 ServingInputReceiverFn build_raw_serving_input_receiver_fn(std::vector<std::pair<std::string, TensorSpec>> features);
 ServingInputReceiverFn build_raw_serving_input_receiver_fn(TensorSpec feature);
+
+// For the graph of an evaluation: inputs that are features, and inputs that are labels. A lone label has the name "",
+// and its input is "label". kAlreadyExists when a label has the name of a feature; otherwise as above.
+ServingInputReceiverFn build_supervised_input_receiver_fn(std::vector<std::pair<std::string, TensorSpec>> features,
+                                                          std::vector<std::pair<std::string, TensorSpec>> labels);
 
 }  // namespace belfry

@@ -9,7 +9,7 @@
 namespace belfry::internal {
 namespace {
 
-// Features with one row, so that modules are made and variables known before the trace begins.
+// Inputs with one row.
 Features one_row(const ServingInputReceiver& receiver) {
   Features features;
   for (const ServingInput& input : receiver.inputs()) {
@@ -27,25 +27,75 @@ struct RollBack {
   ~RollBack() { session.discard(); }
 };
 
+// Inputs of an evaluation as the model_fn takes them.
+Batch batch_of(const Features& inputs, const ServingInputReceiver& receiver) {
+  Batch batch;
+  for (const ServingInput& input : receiver.inputs()) {
+    if (input.label) {
+      batch.labels.set(*input.label, inputs.at(input.feature));
+    } else {
+      batch.features.set(input.feature, inputs.at(input.feature));
+    }
+  }
+  return batch;
+}
+
+// What TensorFlow's supervised signatures give. A graph keeps nothing between requests: both the value of a metric and
+// its update are those of the request's rows.
+TensorDict supervised_outputs(const EstimatorSpec& spec) {
+  TensorDict outputs{{"loss", spec.loss}};
+  for (const auto& [name, value] : spec.predictions) {
+    outputs.set("predictions/" + (name.empty() ? "output" : name), value);
+  }
+  for (const auto& [name, metric] : spec.eval_metric_ops) {
+    outputs.set("metrics/" + name + "/value", metric.result());
+    outputs.set("metrics/" + name + "/update_op", metric.result());
+  }
+  return outputs;
+}
+
+std::function<ExportOutputs(const Features&)> serving_function(Session& session) {
+  return [&session](const Features& features) {
+    const SessionStep step = session.run({{features, Labels()}}, ModeKeys::kPredict, /*exporting=*/true);
+    return resolve_export_outputs(step.spec.export_outputs, step.spec.predictions);
+  };
+}
+
+EvalRequest eval_request(Session& session, const ServingInputReceiver& receiver) {
+  const auto function = [&session, receiver](const Features& inputs) {
+    return supervised_outputs(session.run({batch_of(inputs, receiver)}, ModeKeys::kEval, /*exporting=*/true).spec);
+  };
+  return {function, receiver};
+}
+
+ExportRequest request_of(Session& session, const ServingInputReceiver& receiver, const ExportOptions& options) {
+  return {.function = {},
+          .receiver = receiver,
+          .variables = session.replicas().replica(0).named_tensors(),
+          .assets_extra = options.assets_extra,
+          .formats = options.formats,
+          .saved_model = options.saved_model};
+}
+
 }  // namespace
 
 ExportResult export_model(Session& session, const RunConfig& config, const std::string& base,
-                          const ServingInputReceiverFn& receiver_fn, const ExportOptions& options) {
-  require(static_cast<bool>(receiver_fn), "export_saved_model: no serving_input_receiver_fn was given");
-  const ServingInputReceiver receiver = receiver_fn();
+                          const InputReceiverFnMap& receiver_fns, const ExportOptions& options) {
+  const auto receiver_of = [&](ModeKeys mode) -> std::optional<ServingInputReceiver> {
+    const auto found = receiver_fns.find(mode);
+    if (found == receiver_fns.end()) return std::nullopt;
+    require(static_cast<bool>(found->second), "export: no receiver_fn was given for ", to_string(mode));
+    return found->second();
+  };
+  const auto serve = receiver_of(ModeKeys::kPredict);
+  const auto eval = receiver_of(ModeKeys::kEval);
   const RollBack roll_back{session};
-  session.run({{one_row(receiver), Labels()}}, ModeKeys::kPredict, /*exporting=*/true);
-  ExportRequest request{
-      .function =
-          [&session](const Features& features) {
-            const SessionStep step = session.run({{features, Labels()}}, ModeKeys::kPredict, /*exporting=*/true);
-            return resolve_export_outputs(step.spec.export_outputs, step.spec.predictions);
-          },
-      .receiver = receiver,
-      .variables = session.replicas().replica(0).named_tensors(),
-      .assets_extra = options.assets_extra,
-      .formats = options.formats,
-      .saved_model = options.saved_model};
+  // Modules are made and variables known before the trace begins.
+  if (serve) session.run({{one_row(*serve), Labels()}}, ModeKeys::kPredict, /*exporting=*/true);
+  if (eval) session.run({batch_of(one_row(*eval), *eval)}, ModeKeys::kEval, /*exporting=*/true);
+  ExportRequest request = request_of(session, serve ? *serve : *eval, options);
+  if (serve) request.function = serving_function(session);
+  if (eval) request.eval = eval_request(session, *eval);
   return write_saved_model(base, request, config.file_system());
 }
 

@@ -1,4 +1,4 @@
-// One call of export_saved_model().
+// One call of export_saved_model() or experimental_export_all_saved_models().
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace belfry::internal {
 
-// Traces PREDICT of the session, which is fresh but for the checkpoint's state: its modules are made on the CPU.
+// Traces PREDICT and EVAL of the session, as far as there are receivers for them. The session is fresh but for the
+// checkpoint's state: its modules are made on the CPU.
 ExportResult export_model(Session& session, const RunConfig& config, const std::string& base,
-                          const ServingInputReceiverFn& receiver_fn, const ExportOptions& options);
+                          const InputReceiverFnMap& receiver_fns, const ExportOptions& options);
 
 }  // namespace belfry::internal

@@ -82,3 +82,38 @@ TEST_CASE("a variable that the checkpoint lacks is not exported with its initial
   asks_for_more = false;
   CHECK_FALSE(estimator.export_saved_model(dir.file("exports"), receiver()).path.empty());
 }
+
+TEST_CASE("PREDICT and EVAL are exported as graphs of their own, over the same variables", "[estimator][E13][E71]") {
+  const TemporaryDirectory dir;
+  Estimator estimator(linear_model_fn, quiet(dir.file("model")));
+  estimator.train(line(), {.steps = 3});
+  const auto supervised = build_supervised_input_receiver_fn({{"x", {.shape = {-1}}}}, {{"", {.shape = {-1}}}});
+  const ExportResult result = estimator.experimental_export_all_saved_models(
+      dir.file("exports"), {{ModeKeys::kPredict, receiver()}, {ModeKeys::kEval, supervised}});
+  CHECK(result.refusals.empty());
+  CHECK(result.formats.size() == 2);
+  for (const char* file : {"saved_model.pb", "variables/variables.index", "torchscript/model.pt"}) {
+    INFO(file);
+    CHECK(posix_file_system().exists(result.path + "/" + file));
+  }
+  // Without PREDICT nothing can serve.
+  const ExportResult eval =
+      estimator.experimental_export_all_saved_models(dir.file("exports"), {{ModeKeys::kEval, supervised}});
+  CHECK((eval.formats == std::vector<ExportFormat>{ExportFormat::kSavedModel}));
+  CHECK((eval.refusals.at(0).format == ExportFormat::kTorchScript));
+}
+
+TEST_CASE("Modes that no graph can have are refused", "[estimator][E13][E66]") {
+  const TemporaryDirectory dir;
+  Estimator estimator(linear_model_fn, quiet(dir.file("model")));
+  estimator.train(line(), {.steps = 1});
+  const auto exports = [&](const InputReceiverFnMap& receivers) {
+    estimator.experimental_export_all_saved_models(dir.file("exports"), receivers);
+  };
+  CHECK_FAILS(exports({}), ErrorKind::kInvalidArgument, "no mode");
+  CHECK_FAILS(exports({{ModeKeys::kTrain, receiver()}}), ErrorKind::kUnimplemented, "TRAIN");
+  CHECK_FAILS(exports({{ModeKeys::kEval, {}}}), ErrorKind::kInvalidArgument, "no receiver_fn");
+  CHECK_FAILS(build_supervised_input_receiver_fn({{"x", {}}}, {{"x", {}}}), ErrorKind::kAlreadyExists, "'x'");
+  CHECK_FAILS(build_supervised_input_receiver_fn({{"x", {}}}, {}), ErrorKind::kInvalidArgument, "no labels");
+  CHECK_FALSE(posix_file_system().exists(dir.file("exports")));
+}

@@ -9,10 +9,9 @@ struct Columns {
   std::vector<TfTensor> values;
 };
 
-Columns columns_of(const std::vector<TfVariable>& variables) {
-  Columns columns;
+Columns columns_of(const std::vector<TfVariable>& variables, const std::vector<std::string>& keys) {
+  Columns columns{keys, {}, {}};
   for (const TfVariable& variable : variables) {
-    columns.names.push_back(variable.name);
     columns.dtypes.push_back(variable.value.dtype);
     columns.values.push_back(variable.value);
   }
@@ -49,8 +48,8 @@ TfTensor save_all(GraphDefBuilder& out, const TfTensor& prefix, const Columns& c
 
 }  // namespace
 
-proto::SaverDef add_saver(GraphDefBuilder& out) {
-  const Columns columns = columns_of(out.variables());
+proto::SaverDef add_saver(GraphDefBuilder& out, const std::vector<std::string>& keys) {
+  const Columns columns = columns_of(out.variables(), keys);
   const TfTensor prefix = out.constant(StringTensor({"model"}, {}), "save/prefix");
   proto::SaverDef saver;
   saver.set_filename_tensor_name(prefix.name + ":0");

@@ -32,7 +32,7 @@ class Once : public SessionRunHook {
 };
 
 TrainResult train_with(Estimator& estimator, const std::function<void()>& inside) {
-  return estimator.train(line(), {.hooks = {std::make_shared<Once>(inside)}, .steps = 2});
+  return estimator.train(line(), {.steps = 2, .hooks = {std::make_shared<Once>(inside)}});
 }
 
 class WithoutLocks : public FaultInjectingFileSystem {
