@@ -59,6 +59,8 @@ struct ExportOptions {
   // ExportFormat::kOnnx is written when it is asked for here.
   std::vector<ExportFormat> formats = {ExportFormat::kTorchScript, ExportFormat::kSavedModel};
   SavedModelOptions saved_model = {};  // as_text, and whether weights are variables
+  // Beyond it the weights of ONNX lie in a file of their own beside the model.
+  int64_t onnx_inline_bytes_limit = 1'900'000'000;
 };
 
 using InputReceiverFnMap = std::map<ModeKeys, ServingInputReceiverFn>;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <random>
 #include <thread>
 
 #include "core/error.h"
@@ -25,10 +26,12 @@ void sleep_until_next_second() {
   std::this_thread::sleep_until(std::chrono::floor<std::chrono::seconds>(now) + std::chrono::seconds(1));
 }
 
-// A name of its own for every export of every process, which the end of the export replaces.
+// A name of its own for every export of every process, which the end of the export replaces. Processes of several
+// machines may have one number: the random part tells them apart.
 std::string temporary_name(int64_t seconds) {
+  static const auto process = std::random_device()();
   static std::atomic<int> count{0};
-  return concat("temp-", seconds, "-", getpid(), "-", count++);
+  return concat("temp-", seconds, "-", getpid(), "-", process, "-", count++);
 }
 
 std::string parent_of(const std::string& path) {

@@ -41,7 +41,12 @@ void check(const ClassificationOutput& classification) {
     require(ids.scalar_type() == at::kLong && ids.dim() == 2,
             "ClassificationOutput: class_ids have to be int64 [batch, k]; they are ", ids.scalar_type(), " ",
             ids.sizes());
-  } else if (!names.empty()) {
+  }
+  if (scores.defined() && ids.defined() && !names.empty()) {
+    require(scores.size(1) <= static_cast<int64_t>(names.size()), "ClassificationOutput: there are ", names.size(),
+            " class names for ", scores.size(1), " columns of scores");
+  }
+  if (!ids.defined() && !names.empty()) {
     require(scores.size(1) == static_cast<int64_t>(names.size()), "ClassificationOutput: there are ", names.size(),
             " class names for ", scores.size(1), " columns of scores");
   }

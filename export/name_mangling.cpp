@@ -16,7 +16,11 @@ constexpr std::string_view kReserved =
     "if import in is lambda nonlocal not or pass print raise return try while with yield "
     "inf nan infj nanj Optional NoneType Any Tuple List Dict Tensor Device Module Future int float bool str number "
     "device fork self super torch ops CONSTANTS attribute getattr annotate uninitialized unchecked_cast "
-    "rpc_async rpc_sync rpc_remote forward training ";
+    "rpc_async rpc_sync rpc_remote forward training "
+    // Members of Python's ScriptModule, which would hide a method of that name.
+    "apply bfloat16 buffers children code compile copy cpu cuda define double dump_patches eval extra_repr graph half "
+    "inlined_graph ipu load_state_dict modules mtia named_buffers named_children named_modules named_parameters "
+    "original_name parameters save share_memory state_dict to to_empty train type xpu ";
 
 bool is_reserved(std::string_view name) {
   return kReserved.find(" " + std::string(name) + " ") != std::string_view::npos;

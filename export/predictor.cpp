@@ -25,7 +25,7 @@ bool is_number(const std::string& name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The folder of the greatest number, without leading zeros being one of them; empty when there is none.
+// The name that is the greatest number; empty when none is a number.
 std::string newest_export(FileSystem& files, const std::string& base) {
   std::string newest;
   for (const std::string& name : files.list(base)) {
@@ -40,7 +40,8 @@ std::string file_in(FileSystem& files, const std::string& path) {
   if (!files.is_directory(path)) return path;
   const std::string file = join_path(path, kModelFile);
   if (files.exists(file)) return file;
-  if (files.exists(join_path(path, "saved_model.pb"))) {
+  const auto has = [&](const char* part) { return files.exists(join_path(path, part)); };
+  if (has("saved_model.pb") || has("saved_model.pbtxt") || has("onnx")) {
     fail(ErrorKind::kUnimplemented, "Predictor: the export '", path, "' has no ", kModelFile,
          "; export it with ExportFormat::kTorchScript");
   }
@@ -61,9 +62,11 @@ std::string names_of(const std::vector<PredictorTensor>& tensors) {
   return names;
 }
 
-bool has_all(const TensorDict& inputs, const std::vector<PredictorTensor>& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(),
-                     [&](const PredictorTensor& tensor) { return inputs.contains(tensor.name); });
+bool fits(const TensorDict& inputs, const std::vector<PredictorTensor>& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const PredictorTensor& tensor) {
+    const Value* value = inputs.find(tensor.name);
+    return value && internal::is_of_type(*value, tensor.type);
+  });
 }
 
 // A lone tensor under the name that it has to have.
@@ -109,6 +112,7 @@ struct Predictor::Model {
   at::Device device{at::kCPU};
   std::map<std::string, PredictorMethod> methods = {};
   std::optional<internal::ReceiverProgram> receiver = {};
+  internal::SharedMemory weights = {};
 
   void load(const std::string& file, const PredictorOptions& options);
   void add_receiver(const std::string& description);
@@ -122,6 +126,10 @@ void Predictor::Model::load(const std::string& file, const PredictorOptions& opt
     device = at::Device(options.device);
     module = jit::load(file, device, extra);
     module.eval();
+    internal::move_constants(module, device);
+    for (const auto& attribute : module.named_attributes()) {
+      if (attribute.value.isTensor()) weights.add(attribute.value.toTensor());
+    }
     for (PredictorMethod& method : internal::methods_of(module, extra.at(kSignatureFile))) {
       methods.emplace(method.signature.name, std::move(method));
     }
@@ -142,13 +150,24 @@ void Predictor::Model::add_receiver(const std::string& description) {
     if (node.operation != Operation::kInput) continue;
     inputs.push_back({node.attributes.text("name"), receiver->graph().type(node.outputs[0])});
   }
-  for (auto& [name, method] : methods) method.signature.inputs = inputs;
+  for (auto& [name, method] : methods) {
+    for (const PredictorTensor& feature : method.signature.features) {
+      const auto gives = [&](const GraphOutput& output) {
+        return output.name == feature.name && receiver->graph().type(output.value) == feature.type;
+      };
+      const auto& outputs = receiver->graph().outputs();
+      if (std::any_of(outputs.begin(), outputs.end(), gives)) continue;
+      fail(ErrorKind::kDataLoss, "the receiver does not make '", feature.name, "', ", to_string(feature.type));
+    }
+    method.signature.inputs = inputs;
+  }
 }
 
 TensorDict Predictor::Model::features(const PredictorMethod& method, const TensorDict& inputs) const {
   const PredictorSignature& signature = method.signature;
   const TensorDict named = with_names(inputs, signature.inputs);
-  const bool past_receiver = receiver && !has_all(named, signature.inputs) && has_all(named, signature.features);
+  // A feature may have the name of the input that it is made of.
+  const bool past_receiver = receiver && !fits(named, signature.inputs) && fits(named, signature.features);
   check_inputs(named, past_receiver ? signature.features : signature.inputs);
   return receiver && !past_receiver ? receiver->run(named) : named;
 }
@@ -156,11 +175,13 @@ TensorDict Predictor::Model::features(const PredictorMethod& method, const Tenso
 TensorDict Predictor::Model::run(const PredictorMethod& method, const TensorDict& features) const {
   const at::NoGradGuard no_grad;
   std::vector<c10::IValue> stack;
+  internal::SharedMemory shared = weights;
   for (const PredictorTensor& tensor : method.signature.features) {
     stack.emplace_back(features.at(tensor.name).tensor().to(device));
+    shared.add(stack.back().toTensor());
   }
   try {
-    return internal::named_outputs(method, module.get_method(method.method)(std::move(stack)));
+    return internal::named_outputs(method, module.get_method(method.method)(std::move(stack)), shared);
   } catch (const Error&) {
     throw;
   } catch (const c10::Error& error) {

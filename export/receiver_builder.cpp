@@ -20,6 +20,34 @@ void require_operations(const Graph& graph) {
   for (const size_t number : graph.live_nodes()) internal::ReceiverNode(graph, graph.nodes()[number]);
 }
 
+// A feature that no tensor of the alternative leads to would read what the request does not give.
+void check_alternative(const Graph& graph, const ServingAlternative& alternative) {
+  const auto given = [&](GraphValue value) {
+    const auto is_value = [value](const GraphOutput& tensor) { return tensor.value == value; };
+    return std::any_of(alternative.tensors.begin(), alternative.tensors.end(), is_value);
+  };
+  std::vector<GraphValue> wanted;
+  for (const GraphOutput& feature : graph.outputs()) wanted.push_back(feature.value);
+  std::vector<bool> read(graph.nodes().size(), false);
+  size_t found = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (given(wanted[i])) {
+      ++found;
+      continue;
+    }
+    const GraphNode& node = graph.producer(wanted[i]);
+    require(node.operation != Operation::kInput, "receiver: the alternative '", alternative.name,
+            "' does not give what the features need of input '",
+            node.operation == Operation::kInput ? node.attributes.text("name") : "", "'");
+    const auto number = static_cast<size_t>(&node - graph.nodes().data());
+    if (read[number]) continue;
+    read[number] = true;
+    wanted.insert(wanted.end(), node.inputs.begin(), node.inputs.end());
+  }
+  require(found >= alternative.tensors.size(), "receiver: the alternative '", alternative.name,
+          "' has a tensor that no feature is computed from");
+}
+
 }  // namespace
 
 GraphValue ReceiverBuilder::input(const std::string& name, const TensorSpec& spec) {
@@ -66,6 +94,9 @@ void ReceiverBuilder::erase_feature(const std::string& name) { features_.erase(f
 void ReceiverBuilder::add_alternative(const std::string& name,
                                       const std::vector<std::pair<std::string, GraphValue>>& tensors) {
   require(!name.empty() && !tensors.empty(), "receiver: an alternative has no name or no tensors");
+  for (const ServingAlternative& other : alternatives_) {
+    if (other.name == name) fail(ErrorKind::kAlreadyExists, "receiver: the alternative '", name, "' comes twice");
+  }
   ServingAlternative alternative{name, {}};
   for (const auto& [tensor, value] : tensors) alternative.tensors.push_back({tensor, value});
   alternatives_.push_back(std::move(alternative));
@@ -92,6 +123,7 @@ ServingInputReceiver ReceiverBuilder::build() && {
   }
   Graph graph = graph_.build(std::move(outputs));
   require_operations(graph);
+  for (const ServingAlternative& alternative : alternatives_) check_alternative(graph, alternative);
   return {std::move(graph), std::move(inputs), std::move(alternatives_)};
 }
 

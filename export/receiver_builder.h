@@ -30,8 +30,8 @@ class ReceiverBuilder {
   // squeeze, unsqueeze, concatenate, slice, one_hot, and gather of constants. Others are refused by build().
   GraphBuilder& graph() { return graph_; }
 
-  // Replaces or appends. Integers are tried while tracing with values that the operation can give; [low, high) narrows
-  // that where they are no ids, and is needed where nothing is known of them.
+  // Replaces or appends. Integers are tried while tracing with values that the operation can give, or with 0 and 1
+  // where nothing is known of them; [low, high) says otherwise.
   void set_feature(const std::string& name, GraphValue value);
   void set_feature(const std::string& name, GraphValue value, int64_t low, int64_t high);
   // kNotFound, with the names there are, when there is none.
@@ -40,10 +40,12 @@ class ReceiverBuilder {
 
   // Tensors that a request may give in place of the inputs (receiver_tensors_alternatives): the signatures are served a
   // second time as NAME:SIGNATURE, with these. Each feature has to be computable from them. In a SavedModel alone.
+  // kAlreadyExists for a name that comes twice.
   void add_alternative(const std::string& name, const std::vector<std::pair<std::string, GraphValue>>& tensors);
 
-  // kInvalidArgument: no features; a feature of strings ("turn it into ids"), of another shape than [batch, sizes...],
-  // integers of no known range; kUnimplemented: an operation that a receiver cannot have.
+  // kInvalidArgument: no features; a feature of strings ("turn it into ids") or of another shape than [batch,
+  // sizes...]; an alternative that the features cannot be computed from. kUnimplemented: an operation that a receiver
+  // cannot have.
   ServingInputReceiver build() &&;
 
  private:

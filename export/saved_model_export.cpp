@@ -97,6 +97,16 @@ Encoded encode(ExportFormat format, const TracedModels& models, const ExportRequ
   fail(ErrorKind::kInvalidArgument, "export: there is no format of number ", static_cast<int>(format));
 }
 
+// What one format does not take is no reason not to write another.
+Encoded encode_or_refuse(ExportFormat format, const TracedModels& models, const ExportRequest& request) {
+  try {
+    return encode(format, models, request);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kInternal || request.formats.size() == 1) throw;
+    return {.format = format, .problems = {error.what()}};
+  }
+}
+
 void write_files(FileSystem& files, const std::string& folder, const Encoded& encoded) {
   for (const auto& [path, bytes] : encoded.files) write_export_file(files, join_path(folder, path), bytes);
   if (encoded.variables.empty()) return;
@@ -136,7 +146,7 @@ ExportResult write_saved_model(const std::string& base, const ExportRequest& req
   if (models.serve) result.warnings = models.serve->trace.warnings;
   std::vector<Encoded> encoded;
   for (const ExportFormat format : request.formats) {
-    Encoded one = encode(format, models, request);
+    Encoded one = encode_or_refuse(format, models, request);
     if (one.problems.empty()) {
       result.formats.push_back(format);
       result.warnings.insert(result.warnings.end(), one.warnings.begin(), one.warnings.end());

@@ -1,5 +1,7 @@
 #include "export/serving_graph.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 
 #include "core/error.h"
@@ -60,15 +62,37 @@ class ServingGraphMaker {
   }
 
   ServedSignature serve(const TracedSignature& signature, const std::vector<GraphOutput>& inputs) {
-    ServedSignature served{signature.name, ServingMethod::kPredict, inputs, {}};
-    if (signature.kind != ExportKind::kPredict && takes_examples(inputs)) {
-      const bool classifies = signature.kind == ExportKind::kClassification;
-      served.method = classifies ? ServingMethod::kClassify : ServingMethod::kRegress;
-      served.inputs = {{"inputs", inputs[0].value}};
-    }
+    ServedSignature served{signature.name, method_of(signature, inputs), inputs, {}};
     const bool wants_floats = served.method != ServingMethod::kPredict;
+    if (wants_floats) served.inputs = {{"inputs", inputs[0].value}};
     for (const auto& output : signature.outputs) served.outputs.push_back({output.name, answer(output, wants_floats)});
+    const bool has_classes = std::any_of(served.outputs.begin(), served.outputs.end(),
+                                         [](const GraphOutput& output) { return output.name == "classes"; });
+    if (!signature.class_names.empty() && !has_classes) served.outputs.push_back({"classes", all_classes(signature)});
     return served;
+  }
+
+  // Classify wants a class for each score, and Regress one number a row; Predict takes anything.
+  ServingMethod method_of(const TracedSignature& signature, const std::vector<GraphOutput>& inputs) const {
+    if (signature.kind == ExportKind::kPredict || !takes_examples(inputs)) return ServingMethod::kPredict;
+    std::vector<int64_t> columns;
+    for (const auto& output : signature.outputs) {
+      const GraphType& type = graph_.type(model_.at(output.index).value);
+      columns.push_back(type.rank() == 1 ? 1 : type.shape.at(1));
+    }
+    if (signature.kind == ExportKind::kRegression) {
+      return columns.at(0) == 1 ? ServingMethod::kRegress : ServingMethod::kPredict;
+    }
+    return columns.front() == columns.back() ? ServingMethod::kClassify : ServingMethod::kPredict;
+  }
+
+  // The names of the columns of the scores, for each row.
+  GraphValue all_classes(const TracedSignature& signature) {
+    const GraphValue scores = model_.at(signature.outputs.at(0).index).value;
+    const auto count = static_cast<int64_t>(signature.class_names.size());
+    const GraphValue row = graph_.constant(at::arange(count, at::kLong).unsqueeze(0));
+    const GraphValue ids = graph_.broadcast(row, {graph_.size(scores, 0), count});
+    return graph_.gather(graph_.strings(signature.class_names), ids, 0);
   }
 
   // Classify and Regress know float32 and strings alone.

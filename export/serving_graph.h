@@ -27,8 +27,9 @@ struct ServingGraph {
 };
 
 // A signature of a classification or a regression is served by its own method where the receiver parses examples, with
-// "inputs" for their name and scores as float32; by the predict method otherwise. Ids with a vocabulary become its
-// strings. Each alternative of the receiver serves all signatures again, as ALTERNATIVE:SIGNATURE.
+// "inputs" for their name and scores as float32, as far as its outputs are what that method takes; by the predict
+// method otherwise. Ids with a vocabulary become its strings; scores with names and without ids get "classes", the
+// names of their columns. Each alternative of the receiver serves all signatures again, as ALTERNATIVE:SIGNATURE.
 ServingGraph serving_graph(const Trace& trace, const ServingInputReceiver& receiver,
                            const std::vector<TracedSignature>& signatures);
 

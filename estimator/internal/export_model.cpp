@@ -74,7 +74,8 @@ ExportRequest request_of(Session& session, const ServingInputReceiver& receiver,
           .variables = session.replicas().replica(0).named_tensors(),
           .assets_extra = options.assets_extra,
           .formats = options.formats,
-          .saved_model = options.saved_model};
+          .saved_model = options.saved_model,
+          .onnx_inline_bytes_limit = options.onnx_inline_bytes_limit};
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ ExportResult export_model(Session& session, const RunConfig& config, const std::
   const auto receiver_of = [&](ModeKeys mode) -> std::optional<ServingInputReceiver> {
     const auto found = receiver_fns.find(mode);
     if (found == receiver_fns.end()) return std::nullopt;
-    require(static_cast<bool>(found->second), "export: no receiver_fn was given for ", to_string(mode));
+    require(static_cast<bool>(found->second), "export: no serving_input_receiver_fn was given for ", to_string(mode));
     return found->second();
   };
   const auto serve = receiver_of(ModeKeys::kPredict);

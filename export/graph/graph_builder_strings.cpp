@@ -77,7 +77,7 @@ GraphValue GraphBuilder::vocabulary_lookup(GraphValue strings, const Vocabulary&
   require_strings(type(strings), "lookup in a vocabulary");
   return single(Operation::kVocabularyLookup, {strings},
                 {{"words", StringTensor(vocabulary.words())},
-                 {"file", vocabulary.path()},
+                 {"file", vocabulary.base_name()},
                  {"buckets", vocabulary.num_oov_buckets()},
                  {"default", vocabulary.default_value()}},
                 {at::kLong, type(strings).shape});

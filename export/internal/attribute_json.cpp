@@ -52,15 +52,6 @@ std::string from_hex(const std::string& hex) {
   return bytes;
 }
 
-bool is_utf8(const std::string& text) {
-  try {
-    Json(text).dump();
-    return true;
-  } catch (const Json::type_error&) {
-    return false;
-  }
-}
-
 Json strings_json(const StringTensor& strings) {
   Json values = Json::array();
   for (const std::string& value : strings) values.push_back(text_json(value));
@@ -112,6 +103,21 @@ c10::ScalarType dtype_of(const std::string& key) {
     if (known.key == key) return known.dtype;
   }
   fail(ErrorKind::kDataLoss, "there is no dtype '", key, "'");
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    Json(text).dump();
+    return true;
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
+Json texts_json(const std::vector<std::string>& texts) {
+  Json all = Json::array();
+  for (const std::string& text : texts) all.push_back(text_json(text));
+  return all;
 }
 
 Json text_json(const std::string& text) { return is_utf8(text) ? Json(text) : Json{{"hex", to_hex(text)}}; }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "export/graph/graph.h"
 
@@ -19,6 +20,9 @@ c10::ScalarType dtype_of(const std::string& key);
 // Text as it is where it is UTF-8, else {"hex": "..."}.
 Json text_json(const std::string& text);
 std::string text_from_json(const Json& json);
+
+bool is_utf8(const std::string& text);
+Json texts_json(const std::vector<std::string>& texts);
 
 // See receiver_json(). Reading fails with kDataLoss, or with what nlohmann throws.
 Json attribute_json(const GraphAttributes::Attribute& attribute);

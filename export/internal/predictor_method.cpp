@@ -34,7 +34,7 @@ PredictorMethod method_of(const std::string& name, const Json& described) {
     const Json& output = described.at("outputs")[i];
     if (!output.contains("vocabulary")) continue;
     PredictorTensor& tensor = method.signature.outputs[i];
-    method.vocabularies[tensor.name] = output.at("vocabulary").get<std::vector<std::string>>();
+    for (const Json& word : output.at("vocabulary")) method.vocabularies[tensor.name].push_back(text_from_json(word));
     tensor.type.dtype = kString;
   }
   return method;
@@ -91,9 +91,9 @@ StringTensor words_of(const at::Tensor& ids, const std::vector<std::string>& wor
   return {std::move(result), ids.sizes().vec()};
 }
 
-at::Tensor tensor_of(const c10::IValue& value) {
+at::Tensor tensor_of(const c10::IValue& value, const SharedMemory& shared) {
   require(value.isTensor(), "the model answers with ", value.tagKind(), " where a tensor is wanted");
-  return value.toTensor().detach().cpu();
+  return shared.own(value.toTensor().detach()).cpu();
 }
 
 std::vector<c10::IValue> elements_of(const c10::IValue& result) {
@@ -102,16 +102,17 @@ std::vector<c10::IValue> elements_of(const c10::IValue& result) {
   return {result};
 }
 
-TensorDict foreign_outputs(const c10::IValue& result) {
+TensorDict foreign_outputs(const c10::IValue& result, const SharedMemory& shared) {
   if (result.isGenericDict()) {
     TensorDict outputs;
-    for (const auto& entry : result.toGenericDict()) outputs.set(entry.key().toStringRef(), tensor_of(entry.value()));
+    for (const auto& entry : result.toGenericDict())
+      outputs.set(entry.key().toStringRef(), tensor_of(entry.value(), shared));
     return outputs;
   }
   const std::vector<c10::IValue> elements = elements_of(result);
   TensorDict outputs;
   for (size_t i = 0; i < elements.size(); ++i) {
-    outputs.set(result.isTensor() ? "output" : concat("output_", i), tensor_of(elements[i]));
+    outputs.set(result.isTensor() ? "output" : concat("output_", i), tensor_of(elements[i], shared));
   }
   return outputs;
 }
@@ -127,8 +128,12 @@ std::vector<PredictorMethod> methods_of(const jit::Module& module, const std::st
   }
 }
 
-TensorDict named_outputs(const PredictorMethod& method, const c10::IValue& result) {
-  if (method.signature.outputs.empty()) return foreign_outputs(result);
+at::Tensor SharedMemory::own(const at::Tensor& tensor) const {
+  return storages_.contains(tensor.storage().unsafeGetStorageImpl()) ? tensor.clone() : tensor;
+}
+
+TensorDict named_outputs(const PredictorMethod& method, const c10::IValue& result, const SharedMemory& shared) {
+  if (method.signature.outputs.empty()) return foreign_outputs(result, shared);
   const std::vector<c10::IValue> elements = elements_of(result);
   const auto& described = method.signature.outputs;
   if (elements.size() != described.size()) {
@@ -137,7 +142,7 @@ TensorDict named_outputs(const PredictorMethod& method, const c10::IValue& resul
   }
   TensorDict outputs;
   for (size_t i = 0; i < elements.size(); ++i) {
-    const at::Tensor tensor = tensor_of(elements[i]);
+    const at::Tensor tensor = tensor_of(elements[i], shared);
     const auto words = method.vocabularies.find(described[i].name);
     if (words == method.vocabularies.end()) {
       outputs.set(described[i].name, tensor);
@@ -146,6 +151,24 @@ TensorDict named_outputs(const PredictorMethod& method, const c10::IValue& resul
     }
   }
   return outputs;
+}
+
+namespace {
+
+void move_constants(jit::Block* block, at::Device device) {
+  for (jit::Node* node : block->nodes()) {
+    const bool is_device = node->kind() == c10::prim::Constant && node->outputs().size() == 1 &&
+                           node->output()->type()->kind() == c10::TypeKind::DeviceObjType;
+    if (is_device && node->hasAttribute(c10::attr::value)) node->s_(c10::attr::value, device.str());
+    for (jit::Block* inner : node->blocks()) move_constants(inner, device);
+  }
+}
+
+}  // namespace
+
+void move_constants(const jit::Module& module, at::Device device) {
+  if (device.is_cpu()) return;
+  for (const jit::Method& method : module.get_methods()) move_constants(method.graph()->block(), device);
 }
 
 }  // namespace belfry::internal

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "export/predictor.h"
@@ -22,7 +23,21 @@ struct PredictorMethod {
 // names what the module lacks.
 std::vector<PredictorMethod> methods_of(const torch::jit::Module& module, const std::string& description);
 
+// Tensors that a caller must not get: weights, which all calls read, and the caller's own.
+class SharedMemory {
+ public:
+  void add(const at::Tensor& tensor) { storages_.insert(tensor.storage().unsafeGetStorageImpl()); }
+  // The tensor, or a copy of one that lies in shared memory.
+  at::Tensor own(const at::Tensor& tensor) const;
+
+ private:
+  std::unordered_set<const c10::StorageImpl*> storages_;
+};
+
 // The outputs by name; a foreign module's are named as Predictor says. kInvalidArgument for other outputs than tensors.
-TensorDict named_outputs(const PredictorMethod& method, const c10::IValue& result);
+TensorDict named_outputs(const PredictorMethod& method, const c10::IValue& result, const SharedMemory& shared);
+
+// A trace holds the device on which tensors are made as a constant: makes it this one.
+void move_constants(const torch::jit::Module& module, at::Device device);
 
 }  // namespace belfry::internal

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "export/graph/graph_builder.h"
 #include "export/internal/attribute_json.h"
+#include "export/internal/rebuild_node.h"
 
 namespace belfry::internal {
 namespace {
@@ -75,7 +76,9 @@ class Reader {
     for (const auto& [key, attribute] : json.at("attributes").items()) {
       attributes.set(key, attribute_from_json(attribute));
     }
-    for (const GraphValue output : builder_.node(*operation, inputs, attributes, types)) values_.push_back(output);
+    for (const GraphValue output : rebuild_node(builder_, *operation, inputs, attributes, types)) {
+      values_.push_back(output);
+    }
   }
 
   GraphBuilder builder_;

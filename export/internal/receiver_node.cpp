@@ -10,35 +10,13 @@
 #include "core/string_to_hash_bucket.h"
 #include "core/vocabulary.h"
 #include "data/parse_example.h"
+#include "export/internal/parsed_features.h"
 
 namespace belfry::internal {
 namespace {
 
 using Values = std::vector<Value>;
 using Function = Values (*)(const ReceiverNode& node, const Values& in);
-
-std::optional<Value> default_of(const GraphAttributes& attributes, size_t i) {
-  const auto found = attributes.all().find(concat("default_", i));
-  if (found == attributes.all().end()) return std::nullopt;
-  if (const auto* strings = std::get_if<StringTensor>(&found->second)) return *strings;
-  return std::get<at::Tensor>(found->second);
-}
-
-FeatureSpecs specs_of(const Graph& graph, const GraphNode& node) {
-  FeatureSpecs specs;
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    const GraphType& type = graph.type(node.outputs[i]);
-    const std::string& key = node.attributes.strings("keys")[static_cast<int64_t>(i)];
-    const int64_t length = node.attributes.integers("lengths").at(i);
-    if (length >= 0) {
-      specs.emplace_back(key, VarLenFeature{type.dtype, length, default_of(node.attributes, i)});
-    } else {
-      const std::vector<int64_t> shape(type.shape.begin() + 1, type.shape.end());
-      specs.emplace_back(key, FixedLenFeature{type.dtype, shape, default_of(node.attributes, i)});
-    }
-  }
-  return specs;
-}
 
 Vocabulary vocabulary_of(const GraphAttributes& attributes) {
   return Vocabulary(attributes.strings("words").to_vector(),
@@ -158,7 +136,10 @@ Values run_gather(const ReceiverNode& node, const Values& in) {
 
 // Zeros for what is out of range.
 Values run_one_hot(const ReceiverNode& node, const Values& in) {
-  const at::Tensor classes = at::arange(node.attributes().integer("depth"));
+  const int64_t depth = node.attributes().integer("depth");
+  require(in.at(0).tensor().numel() <= kMostReceiverValues / depth, "one_hot of depth ", depth, " of ",
+          in[0].tensor().numel(), " ids");
+  const at::Tensor classes = at::arange(depth);
   return {in.at(0).tensor().unsqueeze(-1).eq(classes).to(at::kLong)};
 }
 
@@ -191,12 +172,21 @@ ReceiverNode::ReceiverNode(const Graph& graph, const GraphNode& node) : graph_(&
     fail(ErrorKind::kUnimplemented, "receiver: ", to_string(node.operation),
          " is no work on strings and examples; it belongs into the model");
   }
-  if (node.operation == Operation::kParseExample) specs_ = specs_of(graph, node);
+  if (node.operation == Operation::kParseExample) {
+    std::vector<GraphType> types;
+    for (const GraphValue output : node.outputs) types.push_back(graph.type(output));
+    specs_ = parsed_features(node.attributes, types);
+  }
   if (node.operation == Operation::kVocabularyLookup) vocabulary_ = vocabulary_of(node.attributes);
 }
 
 std::vector<Value> ReceiverNode::run(const std::vector<Value>& inputs) const {
-  return functions().at(node_->operation)(*this, inputs);
+  const Values outputs = functions().at(node_->operation)(*this, inputs);
+  for (const Value& output : outputs) {
+    const int64_t count = output.is_strings() ? output.strings().numel() : output.tensor().numel();
+    require(count <= kMostReceiverValues, "it has ", count, " values, more than ", kMostReceiverValues);
+  }
+  return outputs;
 }
 
 }  // namespace belfry::internal

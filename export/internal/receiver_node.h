@@ -11,6 +11,10 @@
 
 namespace belfry::internal {
 
+// A description of a few bytes may ask for any number of values: no tensor of a receiver has more than these, which is
+// far beyond the features of any batch.
+inline constexpr int64_t kMostReceiverValues = int64_t{1} << 28;
+
 // Whether a receiver's graph can have it.
 bool runs_in_receiver(Operation operation);
 
@@ -26,7 +30,7 @@ class ReceiverNode {
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const FeatureSpecs& specs() const { return specs_; }
 
-  // Its outputs; not of kInput. kInvalidArgument for examples that do not fit the spec.
+  // Its outputs; not of kInput. kInvalidArgument for examples that do not fit the spec, and for too many values.
   std::vector<Value> run(const std::vector<Value>& inputs) const;
 
  private:

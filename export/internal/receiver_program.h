@@ -17,7 +17,7 @@ class ReceiverProgram {
 
   const Graph& graph() const { return *graph_; }
   // The graph's outputs by name. kNotFound, with the names there are, for an input that is not given; kInvalidArgument
-  // for one of another dtype or shape, or of other rows than the rest. Any number of rows.
+  // for one of another dtype or shape, and for what an operation refuses. Any number of rows.
   TensorDict run(const TensorDict& inputs) const;
 
  private:
@@ -25,7 +25,9 @@ class ReceiverProgram {
   std::vector<ReceiverNode> nodes_;  // in an order in which they can run
 };
 
-// kInvalidArgument, with `name`, when the dtype, the rank or a known size is another than the type's.
+// Whether the dtype, the rank and the known sizes are those of the type.
+bool is_of_type(const Value& value, const GraphType& type);
+// kInvalidArgument, with `name`, when it is not of that type.
 void check_value(const std::string& name, const Value& value, const GraphType& type);
 
 }  // namespace belfry::internal

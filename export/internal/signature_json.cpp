@@ -5,12 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "export/internal/attribute_json.h"
 #include "export/name_mangling.h"
 
 namespace belfry::internal {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 constexpr const char* kPredictMethod = "tensorflow/serving/predict";  // raw tensors allow no other
@@ -33,7 +32,7 @@ Json outputs_json(const Trace& trace, const TracedSignature& signature) {
   for (const auto& [name, index, vocabulary] : signature.outputs) {
     const TracedOutput& traced = trace.outputs[index];
     Json output = {{"name", name}, {"dtype", dtype_name(traced.dtype)}, {"shape", traced.shape}};
-    if (!vocabulary.empty()) output["vocabulary"] = vocabulary;
+    if (!vocabulary.empty()) output["vocabulary"] = texts_json(vocabulary);
     outputs.push_back(std::move(output));
   }
   return outputs;
@@ -47,7 +46,7 @@ Json signatures_json(const Trace& trace, const std::vector<TracedSignature>& sig
                       {"method_name", kPredictMethod},
                       {"inputs", inputs_json(trace)},
                       {"outputs", outputs_json(trace, signature)}};
-    if (!signature.class_names.empty()) described["class_names"] = signature.class_names;
+    if (!signature.class_names.empty()) described["class_names"] = texts_json(signature.class_names);
     all[signature.name] = std::move(described);
   }
   return all;
@@ -76,7 +75,7 @@ std::string signature_json(const Trace& trace, const std::vector<TracedSignature
                      {"torch_version", TORCH_VERSION},
                      {"signatures", signatures_json(trace, signatures)},
                      {"variables", variables_json(trace.variables)}};
-  // Names may hold any bytes; those that are no UTF-8 are replaced rather than losing the export.
+  // Variables may have names of any bytes; those that are no UTF-8 are replaced rather than losing the export.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "core/error.h"
+#include "export/internal/attribute_json.h"
+
 namespace belfry::internal {
 namespace {
 
@@ -33,6 +36,18 @@ std::vector<TracedSignature> signatures_of(const ExportOutputs& outputs, const T
   return signatures;
 }
 
+// Signatures are described in formats whose texts are UTF-8.
+void check_names(const TracedModel& model) {
+  const auto check = [](const char* what, const std::string& name) {
+    require(is_utf8(name), "export: the name of ", what, " '", name, "' is not UTF-8");
+  };
+  for (const ServingInput& input : model.trace.inputs) check("the input", input.name);
+  for (const TracedSignature& signature : model.signatures) {
+    check("the signature", signature.name);
+    for (const auto& output : signature.outputs) check("the output", output.name);
+  }
+}
+
 }  // namespace
 
 TracedModel trace_model(const ExportRequest& request) {
@@ -43,14 +58,18 @@ TracedModel trace_model(const ExportRequest& request) {
   };
   Trace traced = trace({function, request.receiver, request.variables});
   std::vector<TracedSignature> signatures = signatures_of(last, traced);
-  return {std::move(traced), std::move(signatures)};
+  TracedModel model{std::move(traced), std::move(signatures)};
+  check_names(model);
+  return model;
 }
 
 TracedModel trace_evaluation(const EvalRequest& request, const NamedTensors& variables) {
   Trace traced = trace({request.function, request.receiver, variables});
   TracedSignature signature{.name = "eval"};
   for (size_t i = 0; i < traced.outputs.size(); ++i) signature.outputs.push_back({traced.outputs[i].name, i});
-  return {std::move(traced), {signature}};
+  TracedModel model{std::move(traced), {signature}};
+  check_names(model);
+  return model;
 }
 
 }  // namespace belfry::internal

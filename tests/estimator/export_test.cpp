@@ -112,7 +112,7 @@ TEST_CASE("Modes that no graph can have are refused", "[estimator][E13][E66]") {
   };
   CHECK_FAILS(exports({}), ErrorKind::kInvalidArgument, "no mode");
   CHECK_FAILS(exports({{ModeKeys::kTrain, receiver()}}), ErrorKind::kUnimplemented, "TRAIN");
-  CHECK_FAILS(exports({{ModeKeys::kEval, {}}}), ErrorKind::kInvalidArgument, "no receiver_fn");
+  CHECK_FAILS(exports({{ModeKeys::kEval, {}}}), ErrorKind::kInvalidArgument, "no serving_input_receiver_fn");
   CHECK_FAILS(build_supervised_input_receiver_fn({{"x", {}}}, {{"x", {}}}), ErrorKind::kAlreadyExists, "'x'");
   CHECK_FAILS(build_supervised_input_receiver_fn({{"x", {}}}, {}), ErrorKind::kInvalidArgument, "no labels");
   CHECK_FALSE(posix_file_system().exists(dir.file("exports")));

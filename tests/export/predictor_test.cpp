@@ -3,9 +3,10 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
-#include <fstream>
 #include <thread>
 
+#include "core/string_to_hash_bucket.h"
+#include "export/internal/receiver_json.h"
 #include "receiver_models.h"
 #include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
@@ -89,6 +90,45 @@ TEST_CASE("Strings are served as the receiver says, and so are the features behi
   const TensorDict wanted{{"color", StringTensor({"red"}, {1, 1})}};
   CHECK(predictor.predict(features)["logits"].size(0) == 1);
   CHECK_FAILS(predictor.predict(wanted), ErrorKind::kNotFound, "'shape' is not given");
+}
+
+TEST_CASE("A feature may have the name of the input that it is made of", "[export][predictor]") {
+  const TemporaryDirectory folder;
+  const at::Tensor table = at::randn({5, 2});
+  const auto transform = [](ReceiverBuilder& receiver) {
+    receiver.set_feature("word", receiver.graph().hash_bucket(receiver.feature("word"), 5));
+  };
+  const ExportRequest request{
+      .function = [table](const Features& features) -> ExportOutputs {
+        return {{kServingDefault, PredictOutput{{{"y", at::embedding(table, features["word"])}}}}};
+      },
+      .receiver = build_raw_serving_input_receiver_fn({{"word", {.dtype = kString, .shape = {-1}}}}, transform)(),
+      .variables = {{"table", table}}};
+  const Predictor predictor(exported(folder, request));
+  const StringTensor words({"a", "b"});
+  const at::Tensor ids = string_to_hash_bucket_fast(words, 5);
+  CHECK(close(predictor.predict({{"word", words}})["y"], predictor.predict({{"word", ids}})["y"]));
+  CHECK_FAILS(predictor.predict({{"word", ids.to(at::kInt)}}), ErrorKind::kInvalidArgument, "has to be String[-1]");
+}
+
+TEST_CASE("What a caller does with an answer changes no other answer", "[export][predictor]") {
+  const TemporaryDirectory folder;
+  const at::Tensor weight = at::tensor({2.0F, 3.0F});
+  const ExportRequest request{
+      .function = [weight](const Features& features) -> ExportOutputs {
+        return {
+            {kServingDefault,
+             PredictOutput{{{"x", features["x"]}, {"weight", weight.view({1, 2})}, {"y", features["x"] * weight}}}}};
+      },
+      .receiver = ServingInputReceiver(std::vector<std::pair<std::string, TensorSpec>>{{"x", {.shape = {-1, 2}}}}),
+      .variables = {{"weight", weight}}};
+  const Predictor predictor(exported(folder, request));
+  const at::Tensor x = at::ones({1, 2});
+  TensorDict answer = predictor.predict({{"x", x}});
+  for (const auto& [name, value] : answer) value.tensor().add_(7);
+  CHECK(close(x, at::ones({1, 2})));
+  CHECK(close(predictor.predict({{"x", x}})["weight"].flatten(), weight));
+  CHECK(close(predictor.predict({{"x", x}})["y"].flatten(), weight));
 }
 
 TEST_CASE("Serialized examples are served", "[export][predictor][E64]") {
@@ -187,6 +227,8 @@ TEST_CASE("A damaged file is an error that names it", "[export][predictor]") {
   CHECK_FAILS(Predictor(export_path), ErrorKind::kDataLoss, "model.pt");
   posix_file_system().remove_file(path);
   CHECK_FAILS(Predictor(export_path), ErrorKind::kUnimplemented, "torchscript/model.pt");
+  posix_file_system().rename(export_path + "/saved_model.pb", export_path + "/saved_model.pbtxt");
+  CHECK_FAILS(Predictor(export_path), ErrorKind::kUnimplemented, "torchscript/model.pt");
 }
 
 TEST_CASE("A description that does not fit its module is refused", "[export][predictor]") {
@@ -210,4 +252,11 @@ TEST_CASE("A description that does not fit its module is refused", "[export][pre
   refused(described("other", ""), "no method 'other'");
   refused(described("forward", ""), "takes 1 tensors");
   refused(described("forward", R"({"name": "a", "dtype": "float99", "shape": [-1]})"), "float99");
+  // A receiver that makes no feature "a".
+  ReceiverBuilder builder;
+  builder.set_feature("b", builder.input("b", {.shape = {-1}}));
+  module.save(path,
+              {{"belfry_signature.json", described("forward", R"({"name": "a", "dtype": "float32", "shape": [-1]})")},
+               {"belfry_receiver.json", internal::receiver_json(*std::move(builder).build().graph())}});
+  CHECK_FAILS(Predictor(path), ErrorKind::kDataLoss, "does not make 'a', Float[-1]");
 }

@@ -117,13 +117,16 @@ TEST_CASE("A receiver is read back from its description", "[export][receiver]") 
     INFO(model.name);
     const Graph& graph = *model.request.receiver.graph();
     const Graph again = internal::receiver_from_json(internal::receiver_json(graph));
-    CHECK(to_string(again) == to_string(graph));
+    std::string wanted = to_string(graph);
+    const size_t file = wanted.find("file='colors.txt'");  // its words are written, and stand for it
+    if (file != std::string::npos) wanted.replace(file, 17, "file=''");
+    CHECK(to_string(again) == wanted);
     const internal::ReceiverProgram program(graph);
     const internal::ReceiverProgram copy(again);
     for (const TensorDict& request : model.requests) {
-      const TensorDict wanted = program.run(request);
+      const TensorDict features = program.run(request);
       const TensorDict got = copy.run(request);
-      for (const auto& [name, value] : wanted) CHECK(got[name].equal(value.tensor()));
+      for (const auto& [name, value] : features) CHECK(got[name].equal(value.tensor()));
     }
   }
 }
@@ -150,4 +153,57 @@ TEST_CASE("A description that is damaged is refused", "[export][receiver]") {
   CHECK_FAILS(internal::receiver_from_json(changed("hash_bucket", "hash_pocket")), ErrorKind::kDataLoss, "hash_pocket");
   CHECK_FAILS(internal::receiver_from_json(changed("\"value\":", "\"value\":9")), ErrorKind::kDataLoss, "not whole");
   CHECK_FAILS(internal::receiver_from_json("[]"), ErrorKind::kDataLoss, "not whole");
+}
+
+TEST_CASE("A description with numbers that do not fit its graph is refused", "[export][receiver]") {
+  ReceiverBuilder builder;
+  const GraphValue word = builder.input("word", kWord);
+  GraphBuilder& graph = builder.graph();
+  builder.set_feature("flat", graph.squeeze(graph.hash_bucket(word, 9), {1}));
+  builder.set_feature("hot", graph.one_hot(graph.hash_bucket(word, 9), 9));
+  const std::string whole = internal::receiver_json(*std::move(builder).build().graph());
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = whole;
+    REQUIRE(text.find(from) != std::string::npos);
+    return text.replace(text.find(from), from.size(), to);
+  };
+  CHECK_NOTHROW(internal::receiver_from_json(whole));
+  const auto damage = ErrorKind::kDataLoss;
+  CHECK_FAILS(internal::receiver_from_json(changed(R"("axes":{"integers":[1]})", R"("axes":{"integers":[99]})")),
+              damage, "99");
+  CHECK_FAILS(internal::receiver_from_json(changed(R"("depth":{"integer":9})", R"("depth":{"integer":999999999})")),
+              damage, "999999999");
+  CHECK_FAILS(internal::receiver_from_json(changed(R"("inputs":[0])", R"("inputs":[])")), damage, "not whole");
+  CHECK_FAILS(internal::receiver_from_json(changed(R"("buckets":{"integer":9})", R"("buckets":{"text":"9"})")), damage,
+              "buckets");
+  CHECK_FAILS(internal::receiver_from_json(changed(R"("operation":"squeeze")", R"("operation":"exp")")), damage, "exp");
+}
+
+TEST_CASE("An alternative has to give all that the features need", "[export][receiver][E62]") {
+  const auto with = [](const std::function<void(ReceiverBuilder&, GraphValue)>& describe) {
+    return built([&](ReceiverBuilder& builder) {
+      const GraphValue word = builder.input("word", kWord);
+      builder.set_feature("id", builder.graph().hash_bucket(word, 5));
+      builder.set_feature("x", builder.input("x", {.shape = {-1, 2}}));
+      describe(builder, word);
+    });
+  };
+  const auto invalid = ErrorKind::kInvalidArgument;
+  CHECK_NOTHROW(with([](ReceiverBuilder& builder, GraphValue) {
+    builder.add_alternative("ids", {{"id", builder.feature("id")}, {"x", builder.feature("x")}});
+  }));
+  CHECK_FAILS(with([](ReceiverBuilder& builder, GraphValue word) {
+                builder.add_alternative("words", {{"w", word}});
+              }),
+              invalid, "'x'");
+  CHECK_FAILS(
+      with([](ReceiverBuilder& builder, GraphValue word) {
+        builder.add_alternative("ids", {{"id", builder.feature("id")}, {"x", builder.feature("x")}, {"w", word}});
+      }),
+      invalid, "no feature is computed from");
+  CHECK_FAILS(with([](ReceiverBuilder& builder, GraphValue word) {
+                builder.add_alternative("words", {{"w", word}, {"x", builder.feature("x")}});
+                builder.add_alternative("words", {{"w", word}, {"x", builder.feature("x")}});
+              }),
+              ErrorKind::kAlreadyExists, "'words'");
 }

@@ -8,9 +8,13 @@
 #include <set>
 
 #include "belfry/core/saved_model.pb.h"
+#include "export/internal/traced_model.h"
+#include "export/receiver_builder.h"
 #include "export_cases.h"
 #include "loaded_model.h"
+#include "receiver_models.h"
 #include "tests/support/check_fails.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/testing.h"
 
 using namespace belfry;
@@ -65,6 +69,10 @@ const std::map<std::string, std::vector<std::string>>& required_attributes() {
       {"AvgPool3D", {"ksize", "strides", "padding", "T"}},
       {"MirrorPad", {"T", "mode"}},
       {"Einsum", {"equation", "N", "T"}},
+      {"ParseExampleV2",
+       {"Tdense", "dense_shapes", "num_sparse", "sparse_types", "ragged_value_types", "ragged_split_types"}},
+      {"HashTableV2", {"key_dtype", "value_dtype"}},
+      {"LookupTableFindV2", {"Tin", "Tout"}},
       {"VarHandleOp", {"dtype", "shape"}},
       {"ReadVariableOp", {"dtype"}},
       {"AssignVariableOp", {"dtype"}},
@@ -75,10 +83,30 @@ const std::map<std::string, std::vector<std::string>>& required_attributes() {
 }
 
 const std::set<std::string>& without_type() {
-  static const std::set<std::string> names{
-      "LogicalAnd",       "LogicalOr", "LogicalNot", "Any",      "All",      "Where",       "Range",
-      "Placeholder",      "Const",     "Cast",       "GatherV2", "GatherNd", "VarHandleOp", "ReadVariableOp",
-      "AssignVariableOp", "RestoreV2", "SaveV2",     "NoOp"};
+  static const std::set<std::string> names{"LogicalAnd",
+                                           "LogicalOr",
+                                           "LogicalNot",
+                                           "Any",
+                                           "All",
+                                           "Where",
+                                           "Range",
+                                           "Placeholder",
+                                           "Const",
+                                           "Cast",
+                                           "GatherV2",
+                                           "GatherNd",
+                                           "VarHandleOp",
+                                           "ReadVariableOp",
+                                           "AssignVariableOp",
+                                           "RestoreV2",
+                                           "SaveV2",
+                                           "NoOp",
+                                           "HashTableV2",
+                                           "InitializeTableV2",
+                                           "InitializeTableFromTextFileV2",
+                                           "LookupTableFindV2",
+                                           "ParseExampleV2",
+                                           "StringToHashBucketFast"};
   return names;
 }
 
@@ -227,4 +255,114 @@ TEST_CASE("A SavedModel can be text", "[export][savedmodel]") {
   REQUIRE(google::protobuf::TextFormat::ParseFromString(text, &message));
   CHECK(message.meta_graphs(0).meta_info_def().tags(0) == "serve");
   CHECK(written(request, {.as_text = true}).bytes == text);
+}
+
+namespace {
+
+SavedModel written(const ExportRequest& request) {
+  const internal::TracedModel model = internal::trace_model(request);
+  return saved_model_bytes(serving_graph(model.trace, request.receiver, model.signatures));
+}
+
+std::string method_of(const proto::MetaGraphDef& meta, const std::string& signature) {
+  return meta.signature_def().at(signature).method_name();
+}
+
+// A receiver of examples in front of these outputs of "x" [-1, 3].
+proto::MetaGraphDef of_examples(const std::function<ExportOutputs(const at::Tensor& x)>& outputs) {
+  const auto receiver = build_parsing_serving_input_receiver_fn({{"x", FixedLenFeature{.shape = {3}}}});
+  return decoded(written(ExportRequest{
+      .function = [outputs](const Features& features) { return outputs(features["x"]); }, .receiver = receiver()}));
+}
+
+}  // namespace
+
+TEST_CASE("Examples are parsed in the graph, for the methods that send them", "[export][savedmodel][E64][E67][E68]") {
+  const TemporaryDirectory folder;
+  const SavedModel model = written(examples_model(folder.path()).request);
+  const auto meta = decoded(model);
+  check_nodes(meta);
+  CHECK(method_of(meta, kServingDefault) == "tensorflow/serving/classify");
+  CHECK(method_of(meta, "regression") == "tensorflow/serving/regress");
+  CHECK(method_of(meta, "predict") == "tensorflow/serving/predict");
+  const auto& classify = meta.signature_def().at(kServingDefault);
+  REQUIRE(classify.inputs().contains("inputs"));
+  CHECK(classify.inputs().at("inputs").dtype() == proto::DT_STRING);
+  CHECK(classify.outputs().at("classes").dtype() == proto::DT_STRING);
+  CHECK(classify.outputs().at("scores").dtype() == proto::DT_FLOAT);
+  CHECK(meta.signature_def().at("predict").inputs().contains("examples"));
+  const proto::NodeDef parse = nodes_of(meta).at("ParseExample");
+  CHECK(parse.attr().at("Tdense").list().type_size() == 3);
+  CHECK(parse.attr().contains("sparse_types"));
+  // The vocabulary is a file of the export, which is read before the first request.
+  REQUIRE(model.assets.size() == 1);
+  CHECK(model.assets[0].name == "colors.txt");
+  CHECK(model.assets[0].bytes == "red\ngreen\ngröße\nblue\n");
+  REQUIRE(meta.asset_file_def_size() == 1);
+  CHECK(meta.asset_file_def(0).filename() == "colors.txt");
+  const auto& main_op = meta.collection_def().at("saved_model_main_op").node_list();
+  REQUIRE(main_op.value_size() == 1);
+  CHECK(nodes_of(meta).contains(main_op.value(0)));
+}
+
+TEST_CASE("Vocabularies of one file name and different words are files of different names", "[export][savedmodel]") {
+  const TemporaryDirectory folder;
+  posix_file_system().make_directories(folder.file("a"));
+  posix_file_system().make_directories(folder.file("b"));
+  const auto words = [&](const std::string& path, const std::string& text) {
+    write_file_atomically(posix_file_system(), folder.file(path), text);
+    return Vocabulary::from_file(folder.file(path));
+  };
+  const Vocabulary first = words("a/words.txt", "x\n");
+  const Vocabulary second = words("b/words.txt", "y\n");
+  ReceiverBuilder receiver;
+  const GraphValue word = receiver.input("word", {.dtype = kString, .shape = {-1}});
+  receiver.set_feature("one", receiver.graph().vocabulary_lookup(word, first), 0, 1);
+  receiver.set_feature("two", receiver.graph().vocabulary_lookup(word, second), 0, 1);
+  receiver.set_feature("again", receiver.graph().vocabulary_lookup(word, first), 0, 1);
+  const SavedModel model = written(ExportRequest{
+      .function = [](const Features& features) -> ExportOutputs {
+        return {{kServingDefault, PredictOutput{{{"y", features["one"] + features["two"] + features["again"]}}}}};
+      },
+      .receiver = std::move(receiver).build()});
+  REQUIRE(model.assets.size() == 2);
+  CHECK(model.assets[0].name == "words.txt");
+  CHECK(model.assets[0].bytes == "x\n");
+  CHECK(model.assets[1].name == "words.txt_1");
+  CHECK(model.assets[1].bytes == "y\n");
+}
+
+TEST_CASE("What Classify and Regress would refuse is served by Predict", "[export][savedmodel][E67][E68]") {
+  const auto meta = of_examples([](const at::Tensor& x) -> ExportOutputs {
+    const at::Tensor best = x.argmax(1, true);
+    return {{kServingDefault, ClassificationOutput{x, best, {"a", "b", "c"}}},
+            {"pair", RegressionOutput{x.narrow(1, 0, 2)}}};
+  });
+  CHECK(method_of(meta, kServingDefault) == "tensorflow/serving/predict");
+  CHECK(method_of(meta, "pair") == "tensorflow/serving/predict");
+  // Column i of scores with names and without ids is class i.
+  const auto named = of_examples([](const at::Tensor& x) -> ExportOutputs {
+    return {{kServingDefault, ClassificationOutput{x.to(at::kDouble), {}, {"a", "b", "c"}}}};
+  });
+  const auto& outputs = named.signature_def().at(kServingDefault).outputs();
+  CHECK(method_of(named, kServingDefault) == "tensorflow/serving/classify");
+  CHECK(outputs.at("scores").dtype() == proto::DT_FLOAT);
+  REQUIRE(outputs.contains("classes"));
+  CHECK(outputs.at("classes").tensor_shape().dim(1).size() == 3);
+}
+
+TEST_CASE("Several graphs share their variables", "[export][savedmodel][E13]") {
+  const at::Tensor weight = at::randn({2, 6});
+  const auto function = [weight](const at::Tensor& x) { return at::linear(x, weight); };
+  const TraceRequest request = request_of(function, {.shape = {-1, 4, 6}}, {{"net/weight", weight}});
+  const Trace traced = trace(request);
+  const auto graph = [&] { return serving_graph(traced, request.receiver, default_signature(traced)); };
+  const SavedModel model = saved_model_bytes({{"eval", graph()}, {"serve", graph()}});
+  REQUIRE(model.variables.size() == 1);
+  CHECK(model.variables[0].first == "net/weight");
+  proto::SavedModel message;
+  REQUIRE(message.ParseFromString(model.bytes));
+  REQUIRE(message.meta_graphs_size() == 2);
+  CHECK(message.meta_graphs(0).meta_info_def().tags(0) == "eval");
+  CHECK(message.meta_graphs(1).meta_info_def().tags(0) == "serve");
 }

@@ -22,6 +22,7 @@ extern const FuzzTarget example_target;      // tf.Example messages
 extern const FuzzTarget record_target;       // TFRecord files
 extern const FuzzTarget checkpoint_target;   // an index and data of a checkpoint
 extern const FuzzTarget saved_model_target;  // saved_model.pb
+extern const FuzzTarget receiver_target;     // belfry_receiver.json of an export, and the work that it describes
 
 class BrokenPromise : public std::logic_error {
  public:

@@ -126,3 +126,8 @@ TEST_CASE("mutated saved models give a message or none", "[fuzz][export]") {
   check_survives(fuzz::saved_model_target, 20000);
   check_stands_noise(fuzz::saved_model_target, 4000);
 }
+
+TEST_CASE("descriptions of receivers of any bytes are read or refused", "[export][fuzz]") {
+  check_survives(fuzz::receiver_target, 5000);
+  check_stands_noise(fuzz::receiver_target, 2000);
+}

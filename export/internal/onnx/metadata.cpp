@@ -1,11 +1,9 @@
 #include "export/internal/onnx/metadata.h"
 
-#include <nlohmann/json.hpp>
+#include "export/internal/attribute_json.h"
 
 namespace belfry::internal::onnx {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json described(const std::string& name, const GraphType& type) {
   return {{"name", name}, {"dtype", c10::getDtypeNames(type.dtype).first}, {"shape", type.shape}};
@@ -26,7 +24,7 @@ Json outputs_json(const Graph& graph, const TracedSignature& signature, const st
     const auto& [name, index, vocabulary] = signature.outputs[i];
     Json output = described(name, graph.type(graph.outputs().at(index).value));
     output["output"] = names.at(i);
-    if (!vocabulary.empty()) output["vocabulary"] = vocabulary;
+    if (!vocabulary.empty()) output["vocabulary"] = texts_json(vocabulary);
     outputs.push_back(std::move(output));
   }
   return outputs;
@@ -42,11 +40,10 @@ std::string signatures_json(const Graph& graph, const std::vector<TracedSignatur
     Json one = {{"kind", to_string(signature.kind)},
                 {"inputs", inputs_json(graph)},
                 {"outputs", outputs_json(graph, signature, outputs.at(s))}};
-    if (!signature.class_names.empty()) one["class_names"] = signature.class_names;
+    if (!signature.class_names.empty()) one["class_names"] = texts_json(signature.class_names);
     all[signature.name] = std::move(one);
   }
-  // Names may hold any bytes; those that are no UTF-8 are replaced rather than losing the export.
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return all.dump();
 }
 
 }  // namespace belfry::internal::onnx

@@ -1,7 +1,7 @@
 // Strings, the examples and vocabularies that they come from, and the numbers that they become.
 #include <ATen/ATen.h>
 
-#include <filesystem>
+#include <algorithm>
 
 #include "core/error.h"
 #include "export/internal/tensorflow/lowering.h"
@@ -71,6 +71,12 @@ std::string lines_of(const StringTensor& words) {
   return text;
 }
 
+// TensorFlow's reader of lines drops them.
+bool has_carriage_return(const StringTensor& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word.find('\r') != std::string::npos; });
+}
+
 // The table's handle. Its file lies among the assets; words that came without a file are constants.
 TfTensor vocabulary_table(Lowering& lowering, const GraphNode& node) {
   GraphDefBuilder& out = lowering.out();
@@ -79,14 +85,13 @@ TfTensor vocabulary_table(Lowering& lowering, const GraphNode& node) {
   TfNode table = out.node("HashTableV2", "vocabulary");
   const TfTensor handle = table.output(kString);
   table.text("shared_name", handle.name).type("key_dtype", kString).type("value_dtype", at::kLong);
-  if (file.empty()) {
+  if (file.empty() || has_carriage_return(words)) {
     TfNode fill = out.node("InitializeTableV2", "vocabulary_words");
     fill.inputs({handle, out.constant(words), out.constant(at::arange(words.numel(), at::kLong))});
     lowering.initialize_by(fill.type("Tkey", kString).type("Tval", at::kLong).output(kString));
   } else {
-    const std::string base = std::filesystem::path(file).filename().string();
     TfNode fill = out.node("InitializeTableFromTextFileV2", "vocabulary_file");
-    fill.inputs({handle, lowering.asset(base, lines_of(words))});
+    fill.inputs({handle, lowering.asset(file, lines_of(words))});
     // A whole line is a key (-2), and its number the value (-1).
     fill.integer("key_index", -2).integer("value_index", -1).integer("vocab_size", words.numel());
     lowering.initialize_by(fill.output(kString));
