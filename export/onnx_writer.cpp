@@ -11,7 +11,7 @@
 namespace belfry {
 namespace {
 
-constexpr int64_t kIrVersion = 8;  // with opset 17: ONNX 1.12, ONNX Runtime 1.12 and later ones
+constexpr int64_t kIrVersion = 8;  // goes with opset 17: both are those of ONNX 1.12
 constexpr int64_t kOpset = 17;
 
 using internal::onnx::Lowering;

@@ -53,7 +53,7 @@ ExportCases double_cases() {
   };
 }
 
-ExportCases integer_cases() {
+ExportCases small_cases() {
   return {
       of_one(
           "int32_arithmetic", [](const Tensor& x) { return (x * 3 - x.square()).clamp(-20, 20).abs(); },
@@ -77,6 +77,8 @@ ExportCases integer_cases() {
              [](const Tensor& x) {
                return at::where(x > 0, x > 1, x < -1).flip({1}).repeat({1, 2, 1});
              }),
+      of_one(
+          "half_arithmetic", [](const Tensor& x) { return (x * 2 + 1).relu(); }, small(at::kHalf, kRows)),
       of_one("bool_tril", [](const Tensor& x) { return (x > 0).tril(); }),
   };
 }
@@ -85,7 +87,7 @@ ExportCases integer_cases() {
 
 ExportCases dtype_cases() {
   ExportCases all = double_cases();
-  for (ExportCase& one : integer_cases()) all.push_back(std::move(one));
+  for (ExportCase& one : small_cases()) all.push_back(std::move(one));
   return all;
 }
 

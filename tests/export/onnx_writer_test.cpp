@@ -87,9 +87,9 @@ void check_attributes(const proto::onnx::NodeProto& node) {
 }
 
 size_t element_size(int32_t type) {
-  static const std::map<int32_t, size_t> sizes{{TensorProto::FLOAT, 4}, {TensorProto::DOUBLE, 8},
-                                               {TensorProto::INT64, 8}, {TensorProto::INT32, 4},
-                                               {TensorProto::BOOL, 1},  {TensorProto::UINT8, 1}};
+  static const std::map<int32_t, size_t> sizes{
+      {TensorProto::FLOAT, 4}, {TensorProto::DOUBLE, 8}, {TensorProto::INT64, 8},  {TensorProto::INT32, 4},
+      {TensorProto::BOOL, 1},  {TensorProto::UINT8, 1},  {TensorProto::FLOAT16, 2}};
   return sizes.at(type);
 }
 

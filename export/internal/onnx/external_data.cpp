@@ -22,6 +22,7 @@ int64_t initializer_bytes(const proto::onnx::GraphProto& graph) {
 
 std::string move_out_initializers(proto::onnx::GraphProto& graph, const std::string& location) {
   std::string file;
+  file.reserve(initializer_bytes(graph) + graph.initializer_size() * kAlignment);
   for (auto& tensor : *graph.mutable_initializer()) {
     if (tensor.raw_data().size() <= kSmallBytes) continue;
     file.resize((file.size() + kAlignment - 1) / kAlignment * kAlignment);

@@ -109,20 +109,23 @@ Node OnnxBuilder::node(const char* operation, const std::vector<Tensor>& inputs,
 
 Tensor OnnxBuilder::constant(const at::Tensor& given, const std::string& wanted_name) {
   const at::Tensor tensor = given.contiguous();
-  const std::string bytes(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
-  const c10::ScalarType dtype = tensor.scalar_type();
+  const std::string_view bytes(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
   const bool shared = wanted_name.empty() && static_cast<int64_t>(bytes.size()) <= kSharedBytes;
-  const std::string key = concat(c10::toString(dtype), tensor.sizes(), bytes);
-  if (shared && constants_.contains(key)) return constants_.at(key);
-  const auto type = onnx_dtype(dtype);
+  if (!shared) return initializer(tensor, bytes, wanted_name.empty() ? "constant" : wanted_name);
+  const std::string key = concat(c10::toString(tensor.scalar_type()), tensor.sizes(), bytes);
+  const auto found = constants_.find(key);
+  if (found != constants_.end()) return found->second;
+  return constants_[key] = initializer(tensor, bytes, "constant");
+}
+
+Tensor OnnxBuilder::initializer(const at::Tensor& tensor, std::string_view bytes, const std::string& wanted_name) {
+  const auto type = onnx_dtype(tensor.scalar_type());
   TensorProto& initializer = *graph_.add_initializer();
-  initializer.set_name(reserve(wanted_name.empty() ? "constant" : wanted_name));
+  initializer.set_name(reserve(wanted_name));
   initializer.set_data_type(type);
   for (const int64_t size : tensor.sizes()) initializer.add_dims(size);
-  initializer.set_raw_data(bytes);
-  const Tensor result{initializer.name(), dtype};
-  if (shared) constants_[key] = result;
-  return result;
+  initializer.set_raw_data(bytes.data(), bytes.size());
+  return {initializer.name(), tensor.scalar_type()};
 }
 
 Tensor OnnxBuilder::scalar(const at::Scalar& number, c10::ScalarType dtype) {

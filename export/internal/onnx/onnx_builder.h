@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <variant>
@@ -96,6 +97,8 @@ class OnnxBuilder {
   proto::onnx::GraphProto release() { return std::move(graph_); }
 
  private:
+  Tensor initializer(const at::Tensor& tensor, std::string_view bytes, const std::string& wanted_name);
+
   proto::onnx::GraphProto graph_;
   std::string scope_;
   std::unordered_set<std::string> names_;
