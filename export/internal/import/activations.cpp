@@ -53,6 +53,12 @@ Item leaky_relu(Call& call) {
                call.graph().scalar(call.number_or("negative_slope", 0.01), call.dtype()));
 }
 
+// In training each slope is drawn between the bounds.
+Item rrelu(Call& call) {
+  const double slope = (call.number_or("lower", 1.0 / 8) + call.number_or("upper", 1.0 / 3)) / 2;
+  return leaky(call.graph(), call.tensor("self"), call.graph().scalar(slope, call.dtype()));
+}
+
 // A slope for each channel.
 Item prelu(Call& call) {
   const GraphValue x = call.tensor("self");
@@ -146,6 +152,7 @@ void add_activations(ImportTable& table) {
                 {"celu", celu},
                 {"selu", selu},
                 {"leaky_relu", leaky_relu},
+                {"rrelu", rrelu},
                 {"prelu", prelu},
                 {"silu", silu},
                 {"mish", mish},

@@ -118,45 +118,6 @@ Item index(Call& call) {
   return gather_several(graph, x, axes, places_of(graph, indices));
 }
 
-// Bags of one length: the trace has bags as begin = arange(0, bags * length, length).
-GraphValue bag_length(Call& call) {
-  const GraphNode& offsets = call.graph().graph().producer(call.tensor("offsets"));
-  if (offsets.operation != Operation::kRange) refuse_call("its bags have lengths of their own");
-  const at::Tensor* start = call.graph().graph().literal(offsets.inputs[0]);
-  if (!start || start->item<int64_t>() != 0) refuse_call("its bags have lengths of their own");
-  return offsets.inputs[2];
-}
-
-GraphValue reduce_bags(Call& call, GraphValue rows) {
-  switch (call.integer_or("mode", 0)) {
-    case 0:
-      return call.graph().reduce(Operation::kSum, rows, {1});
-    case 1:
-      return call.graph().reduce(Operation::kMean, rows, {1});
-    default:
-      return call.graph().reduce(Operation::kMax, rows, {1});
-  }
-}
-
-Item embedding_bag(Call& call) {
-  GraphBuilder& graph = call.graph();
-  if (call.has("padding_idx") && call.integer("padding_idx") >= 0) refuse_call("it has a padding index");
-  if (call.flag_or("include_last_offset", false)) refuse_call("its offsets include the last one");
-  const GraphValue weight = call.tensor("weight");
-  GraphValue rows = graph.gather(weight, call.operand("indices", at::kLong), 0);
-  if (call.has("per_sample_weights")) {
-    rows = graph.binary(Operation::kMultiply, rows, graph.unsqueeze(call.tensor("per_sample_weights"), 1));
-  }
-  const at::Tensor* length = graph.graph().literal(bag_length(call));
-  if (!length) refuse_call("the length of its bags varies with the batch");
-  const GraphValue bags = graph.reshape(rows, {-1, length->item<int64_t>(), graph.size(weight, 1)});
-  const GraphValue result = reduce_bags(call, bags);
-  for (size_t output = 1; output < 4; ++output) {
-    if (call.is_used(output)) refuse_call("more than its first output is used");
-  }
-  return Item::List{result, {}, {}, {}};
-}
-
 }  // namespace
 
 void add_indexing(ImportTable& table) {
@@ -167,8 +128,7 @@ void add_indexing(ImportTable& table) {
                 {"one_hot", one_hot},
                 {"scatter", scatter},
                 {"masked_select", masked_select},
-                {"index", index},
-                {"embedding_bag", embedding_bag}});
+                {"index", index}});
 }
 
 }  // namespace belfry::internal

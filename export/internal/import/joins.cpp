@@ -22,6 +22,30 @@ Item concatenate(Call& call) {
   return call.graph().concatenate(cast_all(call, kept), call.integer("dim"));
 }
 
+// Scalars become vectors of one; hstack joins along the second axis, or the only one.
+Item side_by_side(Call& call) {
+  GraphBuilder& graph = call.graph();
+  std::vector<GraphValue> values = cast_all(call, call.tensors("tensors"));
+  for (GraphValue& value : values) {
+    if (graph.rank(value) == 0) value = graph.unsqueeze(value, 0);
+  }
+  return graph.concatenate(values, graph.rank(values.at(0)) > 1 ? 1 : 0);
+}
+
+// Vectors become rows, or columns.
+Item rows_or_columns(Call& call, int64_t axis) {
+  GraphBuilder& graph = call.graph();
+  std::vector<GraphValue> values = cast_all(call, call.tensors("tensors"));
+  for (GraphValue& value : values) {
+    if (graph.rank(value) == 0) value = graph.unsqueeze(value, 0);
+    if (graph.rank(value) == 1) value = graph.unsqueeze(value, axis);
+  }
+  return graph.concatenate(values, axis);
+}
+
+Item row_stack(Call& call) { return rows_or_columns(call, 0); }
+Item column_stack(Call& call) { return rows_or_columns(call, 1); }
+
 Item stack(Call& call) { return call.graph().stack(cast_all(call, call.tensors("tensors")), call.integer("dim")); }
 
 int64_t known_size(Call& call, GraphValue x, int64_t axis) {
@@ -91,7 +115,8 @@ GraphValue repeat_axis(GraphBuilder& graph, GraphValue x, int64_t axis, const Ex
 Item repeat(Call& call) {
   GraphBuilder& graph = call.graph();
   GraphValue x = call.tensor("self");
-  const Extents repeats = call.extents("repeats");
+  Extents repeats = call.extents(call.has("repeats") ? "repeats" : "dims");
+  while (static_cast<int64_t>(repeats.size()) < graph.rank(x)) repeats.insert(repeats.begin(), 1);  // of tile
   while (graph.rank(x) < static_cast<int64_t>(repeats.size())) x = graph.unsqueeze(x, 0);
   std::vector<int64_t> known;
   for (size_t axis = 0; axis < repeats.size(); ++axis) {
@@ -123,6 +148,10 @@ void add_joins(ImportTable& table) {
                 {"concat", concatenate},
                 {"concatenate", concatenate},
                 {"stack", stack},
+                {"hstack", side_by_side},
+                {"vstack", row_stack},
+                {"row_stack", row_stack},
+                {"column_stack", column_stack},
                 {"split", split},
                 {"split_with_sizes", split},
                 {"unsafe_split", split},
@@ -132,6 +161,7 @@ void add_joins(ImportTable& table) {
                 {"unbind", unbind},
                 {"broadcast_tensors", broadcast_tensors},
                 {"repeat", repeat},
+                {"tile", repeat},
                 {"repeat_interleave", repeat_interleave}});
 }
 

@@ -176,8 +176,9 @@ Item roll(Call& call) {
 }  // namespace
 
 void add_shapes(ImportTable& table) {
-  for (const char* name : {"contiguous", "detach", "clone", "alias", "dropout", "feature_dropout", "alpha_dropout",
-                           "feature_alpha_dropout", "lift_fresh", "NumToTensor", "resolve_conj", "resolve_neg"}) {
+  for (const char* name :
+       {"contiguous", "detach", "clone", "alias", "dropout", "feature_dropout", "alpha_dropout",
+        "feature_alpha_dropout", "lift_fresh", "NumToTensor", "positive", "resolve_conj", "resolve_neg"}) {
     table.insert({name, itself});
   }
   table.insert({{"to", to},
@@ -195,6 +196,7 @@ void add_shapes(ImportTable& table) {
                 {"unsqueeze", unsqueeze},
                 {"transpose", transpose},
                 {"swapaxes", transpose},
+                {"swapdims", transpose},
                 {"t", matrix_transpose},
                 {"mT", adjoint},
                 {"permute", permute},
