@@ -62,6 +62,8 @@ ExportCases activation_cases() {
           of_one("elu", [](const Tensor& x) { return F::elu(x, F::ELUFuncOptions().alpha(0.7)); }),
           of_one("celu", [](const Tensor& x) { return at::celu(x, 0.8); }),
           of_one("selu", [](const Tensor& x) { return at::selu(x); }),
+          of_one("hardshrink", [](const Tensor& x) { return torch::hardshrink(x, 0.7); }),
+          of_one("softshrink", [](const Tensor& x) { return torch::softshrink(x, 0.7); }),
           of_one("rrelu", [](const Tensor& x) { return torch::rrelu(x); }),
           of_one("leaky_relu", [](const Tensor& x) { return at::leaky_relu(x, 0.2); }),
           of_one("hardtanh", [](const Tensor& x) { return at::hardtanh(x, -0.5, 0.7); }),

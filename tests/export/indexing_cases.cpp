@@ -80,6 +80,18 @@ ExportCases indexing_cases() {
       padded_bag("embedding_bag_padded_sum", torch::kSum),
       padded_bag("embedding_bag_padded_mean", torch::kMean),
       padded_bag("embedding_bag_padded_max", torch::kMax),
+      of_one("index_put_mask",
+             [](const Tensor& x) {
+               Tensor y = x.clone();
+               y.index_put_({x > 0}, 0.5);
+               return y;
+             }),
+      of_one("index_put_rows",
+             [](const Tensor& x) {
+               Tensor y = x * 2;
+               y.index_put_({x.select(2, 0) > 0}, -1);
+               return y;
+             }),
       of_one("index_triangle",
              [](const Tensor& x) {
                const Tensor above = torch::triu_indices(4, 4, 1);

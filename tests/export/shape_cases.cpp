@@ -104,6 +104,18 @@ ExportCases join_cases() {
              [](const Tensor& x) {
                return torch::column_stack({x.sum(2), x.sum({1, 2})});
              }),
+      of_one("tensor_split",
+             [](const Tensor& x) {
+               const auto parts = x.tensor_split(4, 2);
+               return torch::cat({parts[3], parts[0]}, 2);
+             }),
+      of_one("tensor_split_places",
+             [](const Tensor& x) {
+               return x.tensor_split({1, 4}, 2)[1];
+             }),
+      of_one("vecdot", [](const Tensor& x) { return torch::linalg_vecdot(x, x + 1); }),
+      of_one("fliplr", [](const Tensor& x) { return x.fliplr() + x.flipud(); }),
+      of_one("channel_shuffle", [](const Tensor& x) { return torch::channel_shuffle(x, 2); }, {.shape = {-1, 6, 3, 3}}),
       of_one("tile",
              [](const Tensor& x) {
                return torch::tile(x, {2, 1}) + torch::tile(x, {1, 2, 1});

@@ -118,6 +118,22 @@ Item index(Call& call) {
   return gather_several(graph, x, axes, places_of(graph, indices));
 }
 
+// One value where a mask is set; the mask may lack the last axes.
+Item index_put(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue x = call.tensor("self");
+  const std::vector<GraphValue> given = call.optional_tensors("indices");
+  if (given.size() != 1 || !given[0].defined() || graph.type(given[0]).dtype != at::kBool) {
+    refuse_call("it writes by other indices than one mask");
+  }
+  const GraphValue value = call.operand("values", call.dtype());
+  if (graph.rank(value) > 0) refuse_call("it writes more than one value");
+  if (call.flag_or("accumulate", false)) refuse_call("it adds to what is there");
+  GraphValue mask = given[0];
+  while (graph.rank(mask) < graph.rank(x)) mask = graph.unsqueeze(mask, graph.rank(mask));
+  return graph.select(mask, value, x);
+}
+
 }  // namespace
 
 void add_indexing(ImportTable& table) {
@@ -128,7 +144,8 @@ void add_indexing(ImportTable& table) {
                 {"one_hot", one_hot},
                 {"scatter", scatter},
                 {"masked_select", masked_select},
-                {"index", index}});
+                {"index", index},
+                {"index_put", index_put}});
 }
 
 }  // namespace belfry::internal

@@ -1,6 +1,8 @@
 // Tensors joined, taken apart and repeated.
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "export/internal/import/import_table.h"
 #include "export/internal/shapes.h"
 
@@ -75,6 +77,24 @@ Item chunk(Call& call) {
   const int64_t whole = known_size(call, x, axis);
   const int64_t chunks = call.integer("chunks");
   return call.graph().split(x, piece_sizes(whole, (whole + chunks - 1) / chunks), axis);
+}
+
+// So many pieces, of which the first ones are greater by one, or pieces that end at the given places.
+Item tensor_split(Call& call) {
+  const GraphValue x = call.tensor("self");
+  const int64_t axis = call.axis("dim", call.graph().rank(x));
+  const int64_t whole = known_size(call, x, axis);
+  std::vector<int64_t> sizes;
+  if (call.has("sections")) {
+    const int64_t sections = call.integer("sections");
+    for (int64_t i = 0; i < sections; ++i) sizes.push_back(whole / sections + (i < whole % sections ? 1 : 0));
+  } else {
+    std::vector<int64_t> ends = call.integers("indices");
+    ends.push_back(whole);
+    for (size_t i = 0; i < ends.size(); ++i) sizes.push_back(ends[i] - (i > 0 ? ends[i - 1] : 0));
+  }
+  if (*std::min_element(sizes.begin(), sizes.end()) < 1) refuse_call("it has pieces without elements");
+  return call.graph().split(x, sizes, axis);
 }
 
 Item unbind(Call& call) {
@@ -159,6 +179,7 @@ void add_joins(ImportTable& table) {
                 {"chunk", chunk},
                 {"unsafe_chunk", chunk},
                 {"unbind", unbind},
+                {"tensor_split", tensor_split},
                 {"broadcast_tensors", broadcast_tensors},
                 {"repeat", repeat},
                 {"tile", repeat},

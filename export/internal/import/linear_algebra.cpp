@@ -104,6 +104,13 @@ Item bilinear(Call& call) {
   return call.has("bias") ? graph.binary(Operation::kAdd, result, call.tensor("bias")) : result;
 }
 
+Item vecdot(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue products =
+      graph.binary(Operation::kMultiply, call.operand("x", call.dtype()), call.operand("y", call.dtype()));
+  return graph.reduce(Operation::kSum, products, {call.axis("dim", graph.rank(products))});
+}
+
 // Every element of one vector with every one of the other.
 Item outer(Call& call) {
   GraphBuilder& graph = call.graph();
@@ -121,6 +128,7 @@ void add_linear_algebra(ImportTable& table) {
                 {"mv", matmul},
                 {"dot", matmul},
                 {"linalg_matmul", matmul},
+                {"linalg_vecdot", vecdot},
                 {"outer", outer},
                 {"ger", outer},
                 {"addmm", addmm},
