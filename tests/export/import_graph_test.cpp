@@ -70,11 +70,24 @@ TEST_CASE("A graph reads as a list of operations with types and places", "[expor
 }
 
 TEST_CASE("What a graph cannot express stands in it with LibTorch's name and the reason", "[export][graph][refusal]") {
-  const auto unknown = [](const at::Tensor& x) { return at::cdist(x.sinh(), x).cumprod(1); };
+  const auto unknown = [](const at::Tensor& x) { return at::erfinv(x.sinh()).cumprod(1); };
   const std::string text = imported_text(request_of(unknown));
   CHECK_THAT(text, Catch::Contains("name='aten::sinh'"));
-  CHECK_THAT(text, Catch::Contains("name='aten::cdist'"));
+  CHECK_THAT(text, Catch::Contains("name='aten::erfinv'"));
   CHECK_THAT(text, Catch::Contains("name='aten::cumprod'"));
+}
+
+TEST_CASE("What is the same in every call is a constant, but not beside writes", "[export][graph]") {
+  const auto grid = [](const at::Tensor& x) { return x + torch::linspace(0, 1, 6).cumprod(0); };
+  const std::string text = imported_text(request_of(grid));
+  CHECK_THAT(text, !Catch::Contains("unsupported"));
+  CHECK_THAT(text, Catch::Contains("Float[6] = constant"));
+  const auto after_write = [](const at::Tensor& x) {
+    const at::Tensor copy = x.clone();
+    copy.select(1, 0).fill_(7);
+    return copy + torch::linspace(0, 1, 6).cumprod(0);
+  };
+  CHECK_THAT(imported_text(request_of(after_write)), Catch::Contains("name='aten::cumprod'"));
 }
 
 TEST_CASE("What would drop the axis of the batch from a single row is refused", "[export][graph][refusal]") {
@@ -96,4 +109,10 @@ TEST_CASE("Writes that a graph of values would lose are refused", "[export][grap
     return copy * 2;
   };
   CHECK_THAT(imported_text(request_of(into_part)), Catch::Contains("fill_"));
+  const auto by_number = [](const at::Tensor& x) {
+    at::Tensor copy = x * 1;
+    copy.index_put_({torch::tensor({0})}, 1);
+    return copy;
+  };
+  CHECK_THAT(imported_text(request_of(by_number)), Catch::Contains("other indices than one mask"));
 }

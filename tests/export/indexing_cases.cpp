@@ -6,6 +6,20 @@ namespace nn = torch::nn;
 using at::Tensor;
 using torch::indexing::Slice;
 
+namespace {
+
+// Words 0 and, in the first bag, all words do not count.
+template <class Mode>
+ExportCase padded_bag(const std::string& name, Mode mode) {
+  auto bag = randomized(nn::EmbeddingBag(nn::EmbeddingBagOptions(5, 4).mode(mode).padding_idx(0)));
+  const auto function = [bag](const Tensor& words) mutable {
+    return bag->forward(words * (torch::arange(words.size(0)).unsqueeze(1) > 0));
+  };
+  return {name, request_of(function, ids(5, {-1, 3}), named_tensors("bag", *bag))};
+}
+
+}  // namespace
+
 ExportCases indexing_cases() {
   const Tensor few = torch::tensor({0, 3, 1});
   const Tensor negative = torch::tensor({-1, 2});
@@ -63,6 +77,39 @@ ExportCases indexing_cases() {
       of_module("embedding_bag_mean", nn::EmbeddingBag(nn::EmbeddingBagOptions(9, 4)), ids(9, {-1, 3})),
       of_module("embedding_bag_max", nn::EmbeddingBag(nn::EmbeddingBagOptions(9, 4).mode(torch::kMax)),
                 ids(9, {-1, 3})),
+      padded_bag("embedding_bag_padded_sum", torch::kSum),
+      padded_bag("embedding_bag_padded_mean", torch::kMean),
+      padded_bag("embedding_bag_padded_max", torch::kMax),
+      of_one("index_put_mask",
+             [](const Tensor& x) {
+               Tensor y = x.clone();
+               y.index_put_({x > 0}, 0.5);
+               return y;
+             }),
+      of_one("index_put_rows",
+             [](const Tensor& x) {
+               Tensor y = x * 2;
+               y.index_put_({x.select(2, 0) > 0}, -1);
+               return y;
+             }),
+      of_one("index_triangle",
+             [](const Tensor& x) {
+               const Tensor above = torch::triu_indices(4, 4, 1);
+               return x.index({Slice(), above[0], above[1]});
+             }),
+      of_one("bucketize",
+             [](const Tensor& x) {
+               return torch::bucketize(x, torch::tensor({-1.0F, 0.0F, 0.5F}));
+             }),
+      of_one(
+          "bucketize_right",
+          [](const Tensor& x) {
+            return torch::bucketize(x.round(), torch::tensor({-1.0F, 0.0F, 1.0F}), /*out_int32=*/true, /*right=*/true);
+          }),
+      of_one("searchsorted",
+             [](const Tensor& x) {
+               return torch::searchsorted(torch::tensor({-1.0F, 0.0F, 0.5F}), x);
+             }),
   };
 }
 

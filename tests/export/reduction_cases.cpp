@@ -41,6 +41,32 @@ ExportCases reduction_cases() {
       of_one("std_correction", [](const Tensor& x) { return x.std(at::OptionalIntArrayRef({1}), 0); }),
       of_one("var_biased", [](const Tensor& x) { return x.var(2, false); }),
       of_one("var_all", [](const Tensor& x) { return x.var(); }),
+      of_one("norm_zero",
+             [](const Tensor& x) { return at::linalg_vector_norm(x.round(), 0, at::OptionalIntArrayRef({-1})); }),
+      of_one("linalg_norm",
+             [](const Tensor& x) { return at::linalg_norm(x, std::nullopt, at::OptionalIntArrayRef({2})); }),
+      of_one("var_mean",
+             [](const Tensor& x) {
+               const auto [variance, mean] = torch::var_mean(x, at::OptionalIntArrayRef({1}));
+               return variance * mean;
+             }),
+      of_one("std_mean",
+             [](const Tensor& x) {
+               const auto [deviation, mean] = torch::std_mean(x, at::OptionalIntArrayRef({2}), 1, true);
+               return (x - mean) / deviation;
+             }),
+      of_one("count_nonzero", [](const Tensor& x) { return x.round().count_nonzero(at::IntArrayRef({1})); }),
+      of_two("pairwise_distance", [](const Tensor& a, const Tensor& b) { return torch::pairwise_distance(a, b); }),
+      of_two("pairwise_distance_one",
+             [](const Tensor& a, const Tensor& b) { return torch::pairwise_distance(a, b, 1, 1e-3, true); }),
+      of_two(
+          "cdist", [](const Tensor& a, const Tensor& b) { return torch::cdist(a, b); }, floats({-1, 4, 6}),
+          floats({-1, 3, 6})),
+      of_one("cdist_fixed", [](const Tensor& x) { return torch::cdist(x.select(1, 0), torch::eye(6) * 3, 1); }),
+      of_one("cdist_many",
+             [](const Tensor& x) {
+               return torch::cdist(x.select(1, 0), torch::eye(6).repeat({5, 1}) * 3);
+             }),
       of_one("norm", [](const Tensor& x) { return x.norm(); }),
       of_one("norm_axis", [](const Tensor& x) { return x.norm(2, 1); }),
       of_one("norm_one", [](const Tensor& x) { return at::linalg_vector_norm(x, 1, at::OptionalIntArrayRef({-1})); }),

@@ -92,6 +92,55 @@ ExportCases view_cases() {
 
 ExportCases join_cases() {
   return {
+      of_one("hstack",
+             [](const Tensor& x) {
+               return torch::hstack({x, x * 2});
+             }),
+      of_one("vstack",
+             [](const Tensor& x) {
+               return torch::vstack({x.sum(2), torch::ones({4})});
+             }),
+      of_one("column_stack",
+             [](const Tensor& x) {
+               return torch::column_stack({x.sum(2), x.sum({1, 2})});
+             }),
+      of_one("tensor_split",
+             [](const Tensor& x) {
+               const auto parts = x.tensor_split(4, 2);
+               return torch::cat({parts[3], parts[0]}, 2);
+             }),
+      of_one("tensor_split_places",
+             [](const Tensor& x) {
+               return x.tensor_split({1, 4}, 2)[1];
+             }),
+      of_one("vecdot", [](const Tensor& x) { return torch::linalg_vecdot(x, x + 1); }),
+      of_one("fliplr", [](const Tensor& x) { return x.fliplr() + x.flipud(); }),
+      of_one("channel_shuffle", [](const Tensor& x) { return torch::channel_shuffle(x, 2); }, {.shape = {-1, 6, 3, 3}}),
+      of_one("tile",
+             [](const Tensor& x) {
+               return torch::tile(x, {2, 1}) + torch::tile(x, {1, 2, 1});
+             }),
+      of_one("swapdims", [](const Tensor& x) { return x.swapdims(1, 2); }),
+      of_one("outer",
+             [](const Tensor& x) {
+               return torch::outer(x.sum({1, 2}), torch::arange(3));
+             }),
+      of_one("diff", [](const Tensor& x) { return x.diff(); }),
+      of_one("diff_twice",
+             [](const Tensor& x) {
+               return x.diff(2, 1, torch::zeros({1, 1, 6}).expand({x.size(0), 1, 6}));
+             }),
+      of_one("diff_of_bool", [](const Tensor& x) { return (x > 0).diff(1, 1); }),
+      of_one("diff_rows",
+             [](const Tensor& x) {
+               return torch::cat({x, x * 2}).diff(1, 0);
+             }),
+      of_one("unfold", [](const Tensor& x) { return x.unfold(2, 3, 2).unfold(1, 2, 1); }),
+      of_one("unfold_image",
+             [](const Tensor& x) {
+               return F::unfold(x, F::UnfoldFuncOptions({3, 2}).padding({1, 0}).stride({2, 1}).dilation({1, 2}));
+             },
+             {.shape = {-1, 3, 7, 6}}),
       of_one("cat",
              [](const Tensor& x) {
                return at::cat({x, x * 2}, -1);
@@ -186,6 +235,17 @@ ExportCases creation_cases() {
       of_one("zeros",
              [](const Tensor& x) {
                return at::cat({x, at::zeros({x.size(0), 1, 6})}, 1);
+             }),
+      of_one("linspace", [](const Tensor& x) { return x * torch::linspace(0, 1, 6); }),
+      of_one("eye_of_pieces",
+             [](const Tensor& x) {
+               const auto parts = torch::tensor_split(torch::eye(6), 2, 1);
+               return x.matmul(parts[1]);
+             }),
+      of_one("meshgrid",
+             [](const Tensor& x) {
+               const auto grid = torch::meshgrid({torch::arange(4), torch::arange(6)}, "ij");
+               return x * grid[0] + grid[1];
              }),
       of_one("zeros_like", [](const Tensor& x) { return at::zeros_like(x) + at::ones_like(x) * x; }),
       of_one("ones",

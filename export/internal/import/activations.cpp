@@ -53,6 +53,12 @@ Item leaky_relu(Call& call) {
                call.graph().scalar(call.number_or("negative_slope", 0.01), call.dtype()));
 }
 
+// In training each slope is drawn between the bounds.
+Item rrelu(Call& call) {
+  const double slope = (call.number_or("lower", 1.0 / 8) + call.number_or("upper", 1.0 / 3)) / 2;
+  return leaky(call.graph(), call.tensor("self"), call.graph().scalar(slope, call.dtype()));
+}
+
 // A slope for each channel.
 Item prelu(Call& call) {
   const GraphValue x = call.tensor("self");
@@ -130,6 +136,20 @@ Item threshold(Call& call) {
   return graph.select(above, x, call.operand("value", call.dtype()));
 }
 
+// What is nearer to zero than `lambd` becomes zero; the soft one takes it from all else.
+Item shrink(Call& call, bool soft) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue x = call.tensor("self");
+  const double bound = call.number_or("lambd", 0.5);
+  const GraphValue kept = graph.binary(Operation::kGreater, graph.unary(Operation::kAbs, x), bound);
+  GraphValue y = x;
+  if (soft) y = graph.binary(Operation::kSubtract, x, times(graph, graph.unary(Operation::kSign, x), bound));
+  return graph.select(kept, y, graph.scalar(0, call.dtype()));
+}
+
+Item hardshrink(Call& call) { return shrink(call, false); }
+Item softshrink(Call& call) { return shrink(call, true); }
+
 template <Operation operation>
 Item over_axis(Call& call) {
   return call.graph().along_axis(operation, call.operand("self", call.dtype()), call.integer("dim"));
@@ -146,6 +166,7 @@ void add_activations(ImportTable& table) {
                 {"celu", celu},
                 {"selu", selu},
                 {"leaky_relu", leaky_relu},
+                {"rrelu", rrelu},
                 {"prelu", prelu},
                 {"silu", silu},
                 {"mish", mish},
@@ -156,6 +177,8 @@ void add_activations(ImportTable& table) {
                 {"log_sigmoid", log_sigmoid},
                 {"glu", glu},
                 {"threshold", threshold},
+                {"hardshrink", hardshrink},
+                {"softshrink", softshrink},
                 {"softmax", over_axis<Operation::kSoftmax>},
                 {"log_softmax", over_axis<Operation::kLogSoftmax>}});
 }

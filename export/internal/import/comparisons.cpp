@@ -1,6 +1,8 @@
 // Comparisons, logic, and choices by them.
 #include <ATen/ATen.h>
 
+#include <limits>
+
 #include "export/internal/import/import_table.h"
 
 namespace belfry::internal {
@@ -73,10 +75,28 @@ Item masked_fill(Call& call) {
   return call.graph().select(call.tensor("mask"), call.operand("value", call.dtype()), call.tensor("self"));
 }
 
+// NaN and the infinities become numbers: zero and the greatest and least of the dtype, where none are given.
+Item nan_to_num(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue x = call.tensor("self");
+  if (!at::isFloatingType(call.dtype())) return x;
+  const bool is_double = call.dtype() == at::kDouble;
+  if (!is_double && call.dtype() != at::kFloat) refuse_call("it is of ", call.dtype());
+  const double greatest = is_double ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+  const auto number = [&](const char* name, double otherwise) {
+    return graph.scalar(call.number_or(name, otherwise), call.dtype());
+  };
+  const GraphValue is_above = graph.binary(Operation::kGreater, x, 0);
+  const GraphValue bound = graph.select(is_above, number("posinf", greatest), number("neginf", -greatest));
+  const GraphValue finite = graph.select(graph.unary(Operation::kIsInf, x), bound, x);
+  return graph.select(graph.unary(Operation::kIsNan, x), number("nan", 0), finite);
+}
+
 }  // namespace
 
 void add_comparisons(ImportTable& table) {
-  table.insert({{"gt", compare<Operation::kGreater>},
+  table.insert({{"nan_to_num", nan_to_num},
+                {"gt", compare<Operation::kGreater>},
                 {"ge", compare<Operation::kGreaterEqual>},
                 {"lt", compare<Operation::kLess>},
                 {"le", compare<Operation::kLessEqual>},

@@ -149,12 +149,38 @@ GraphValue bounded(Call& call, std::string_view low, std::string_view high) {
 Item clamp(Call& call) { return bounded(call, "min", "max"); }
 Item hardtanh(Call& call) { return bounded(call, "min_val", "max_val"); }
 
+Item tan(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue x = call.operand("self", call.dtype());
+  return graph.binary(Operation::kDivide, graph.unary(Operation::kSin, x), graph.unary(Operation::kCos, x));
+}
+
+Item atan(Call& call) { return call.graph().binary(Operation::kAtan2, call.operand("self", call.dtype()), 1); }
+
+Item exp2(Call& call) {
+  return call.graph().binary(Operation::kPower, call.graph().scalar(2, call.dtype()),
+                             call.operand("self", call.dtype()));
+}
+
+// log(x / (1 - x)), of x within [eps, 1 - eps] where that is given.
+Item logit(Call& call) {
+  GraphBuilder& graph = call.graph();
+  GraphValue x = call.operand("self", call.dtype());
+  if (call.has("eps")) {
+    x = graph.binary(Operation::kMaximum, x, call.number("eps"));
+    x = graph.binary(Operation::kMinimum, x, 1 - call.number("eps"));
+  }
+  const GraphValue rest = graph.binary(Operation::kSubtract, graph.scalar(1, call.dtype()), x);
+  return graph.unary(Operation::kLog, graph.binary(Operation::kDivide, x, rest));
+}
+
 Item number_itself(Call& call) { return call.item(call.has("a") ? "a" : "self"); }
 
 }  // namespace
 
 void add_elementwise(ImportTable& table) {
   table.insert({{"abs", unary<Operation::kAbs>},
+                {"absolute", unary<Operation::kAbs>},
                 {"neg", unary<Operation::kNegate>},
                 {"negative", unary<Operation::kNegate>},
                 {"sign", unary<Operation::kSign>},
@@ -173,6 +199,11 @@ void add_elementwise(ImportTable& table) {
                 {"ceil", to_whole<Operation::kCeil>},
                 {"round", to_whole<Operation::kRound>}});
   table.insert({{"log2", log2},
+                {"tan", tan},
+                {"atan", atan},
+                {"arctan", atan},
+                {"exp2", exp2},
+                {"logit", logit},
                 {"log10", log10},
                 {"add", add},
                 {"sub", subtract},
@@ -194,6 +225,7 @@ void add_elementwise(ImportTable& table) {
                 {"addcdiv", addcdiv},
                 {"lerp", lerp},
                 {"clamp", clamp},
+                {"clip", clamp},
                 {"clamp_min", clamp},
                 {"clamp_max", clamp},
                 {"hardtanh", hardtanh},

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "export/internal/graph_text.h"
+#include "export/internal/import/constant_values.h"
 #include "export/internal/import/import_table.h"
 #include "export/internal/import/in_place.h"
 
@@ -32,7 +33,7 @@ using ItemMap = std::unordered_map<const jit::Value*, Item>;
 class Importer {
  public:
   Importer(const Trace& trace, GraphBuilder& builder)
-      : trace_(trace), shared_writes_(find_shared_writes(*trace.graph)), builder_(builder) {
+      : trace_(trace), shared_writes_(find_shared_writes(*trace.graph)), constants_(*trace.graph), builder_(builder) {
     for (size_t i = 0; i < trace.variables.size(); ++i) names_[concat("v", i)] = trace.variables[i].first;
   }
 
@@ -84,15 +85,21 @@ class Importer {
 
   Item constant(const jit::Node& node) {
     const auto value = jit::toIValue(node.output());
-    if (!value || value->isNone()) return {};
-    if (value->isTensor()) return builder_.constant(value->toTensor());
-    if (value->isBool()) return value->toBool();
-    if (value->isInt()) return value->toInt();
-    if (value->isDouble()) return value->toDouble();
-    if (value->isString()) return value->toStringRef();
-    if (value->isIntList()) return list_of(value->toIntVector());
-    if (value->isDoubleList()) return list_of(value->toDoubleVector());
-    return {};  // devices, layouts, generators: nothing that a format holds
+    return value ? item_of(*value) : Item();
+  }
+
+  Item item_of(const c10::IValue& value) {
+    if (value.isTensor()) return builder_.constant(value.toTensor());
+    if (value.isBool()) return value.toBool();
+    if (value.isInt()) return value.toInt();
+    if (value.isDouble()) return value.toDouble();
+    if (value.isString()) return value.toStringRef();
+    if (value.isIntList()) return list_of(value.toIntVector());
+    if (value.isDoubleList()) return list_of(value.toDoubleVector());
+    if (!value.isTensorList()) return {};  // none, devices, layouts, generators: nothing that a format holds
+    std::vector<GraphValue> tensors;
+    for (const at::Tensor& tensor : value.toTensorVector()) tensors.push_back(builder_.constant(tensor));
+    return tensors;
   }
 
   template <class T>
@@ -130,10 +137,27 @@ class Importer {
     } catch (const std::exception& error) {
       why = error.what();
     }
+    if (assign_constants(node)) return;
     for (const jit::Value* output : node.outputs()) items_[output] = unsupported_item(node, output, why);
     const auto shared = shared_writes_.find(&node);
     if (shared == shared_writes_.end()) return;
     for (const jit::Value* changed : shared->second) items_[changed] = unsupported_item(node, changed, why);
+  }
+
+  // What no operation computes can still be known: triu_indices, linspace.
+  bool assign_constants(const jit::Node& node) {
+    std::vector<c10::IValue> values;
+    try {
+      for (const jit::Value* output : node.outputs()) {
+        const auto value = constants_.of(output);
+        if (!value) return false;
+        values.push_back(*value);
+      }
+    } catch (const std::exception&) {
+      return false;  // then the first reason stands
+    }
+    for (size_t i = 0; i < values.size(); ++i) items_[node.outputs()[i]] = item_of(values[i]);
+    return true;
   }
 
   Item call(const jit::Node& node) {
@@ -206,6 +230,7 @@ class Importer {
 
   const Trace& trace_;
   const SharedWrites shared_writes_;
+  ConstantValues constants_;
   VariableNames names_;
   GraphBuilder& builder_;
   ItemMap items_;

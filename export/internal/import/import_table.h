@@ -20,7 +20,9 @@ void add_attention(ImportTable& table);
 void add_comparisons(ImportTable& table);
 void add_convolutions(ImportTable& table);
 void add_creation(ImportTable& table);
+void add_distances(ImportTable& table);
 void add_elementwise(ImportTable& table);
+void add_embedding_bags(ImportTable& table);
 void add_indexing(ImportTable& table);
 void add_joins(ImportTable& table);
 void add_linear_algebra(ImportTable& table);
@@ -33,6 +35,7 @@ void add_reductions(ImportTable& table);
 void add_resizing(ImportTable& table);
 void add_shapes(ImportTable& table);
 void add_sorting(ImportTable& table);
+void add_windows(ImportTable& table);
 
 // All of them.
 const ImportTable& import_table();

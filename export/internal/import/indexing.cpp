@@ -118,43 +118,20 @@ Item index(Call& call) {
   return gather_several(graph, x, axes, places_of(graph, indices));
 }
 
-// Bags of one length: the trace has bags as begin = arange(0, bags * length, length).
-GraphValue bag_length(Call& call) {
-  const GraphNode& offsets = call.graph().graph().producer(call.tensor("offsets"));
-  if (offsets.operation != Operation::kRange) refuse_call("its bags have lengths of their own");
-  const at::Tensor* start = call.graph().graph().literal(offsets.inputs[0]);
-  if (!start || start->item<int64_t>() != 0) refuse_call("its bags have lengths of their own");
-  return offsets.inputs[2];
-}
-
-GraphValue reduce_bags(Call& call, GraphValue rows) {
-  switch (call.integer_or("mode", 0)) {
-    case 0:
-      return call.graph().reduce(Operation::kSum, rows, {1});
-    case 1:
-      return call.graph().reduce(Operation::kMean, rows, {1});
-    default:
-      return call.graph().reduce(Operation::kMax, rows, {1});
-  }
-}
-
-Item embedding_bag(Call& call) {
+// One value where a mask is set; the mask may lack the last axes.
+Item index_put(Call& call) {
   GraphBuilder& graph = call.graph();
-  if (call.has("padding_idx") && call.integer("padding_idx") >= 0) refuse_call("it has a padding index");
-  if (call.flag_or("include_last_offset", false)) refuse_call("its offsets include the last one");
-  const GraphValue weight = call.tensor("weight");
-  GraphValue rows = graph.gather(weight, call.operand("indices", at::kLong), 0);
-  if (call.has("per_sample_weights")) {
-    rows = graph.binary(Operation::kMultiply, rows, graph.unsqueeze(call.tensor("per_sample_weights"), 1));
+  const GraphValue x = call.tensor("self");
+  const std::vector<GraphValue> given = call.optional_tensors("indices");
+  if (given.size() != 1 || !given[0].defined() || graph.type(given[0]).dtype != at::kBool) {
+    refuse_call("it writes by other indices than one mask");
   }
-  const at::Tensor* length = graph.graph().literal(bag_length(call));
-  if (!length) refuse_call("the length of its bags varies with the batch");
-  const GraphValue bags = graph.reshape(rows, {-1, length->item<int64_t>(), graph.size(weight, 1)});
-  const GraphValue result = reduce_bags(call, bags);
-  for (size_t output = 1; output < 4; ++output) {
-    if (call.is_used(output)) refuse_call("more than its first output is used");
-  }
-  return Item::List{result, {}, {}, {}};
+  const GraphValue value = call.operand("values", call.dtype());
+  if (graph.rank(value) > 0) refuse_call("it writes more than one value");
+  if (call.flag_or("accumulate", false)) refuse_call("it adds to what is there");
+  GraphValue mask = given[0];
+  while (graph.rank(mask) < graph.rank(x)) mask = graph.unsqueeze(mask, graph.rank(mask));
+  return graph.select(mask, value, x);
 }
 
 }  // namespace
@@ -168,7 +145,7 @@ void add_indexing(ImportTable& table) {
                 {"scatter", scatter},
                 {"masked_select", masked_select},
                 {"index", index},
-                {"embedding_bag", embedding_bag}});
+                {"index_put", index_put}});
 }
 
 }  // namespace belfry::internal

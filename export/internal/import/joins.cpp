@@ -1,6 +1,8 @@
 // Tensors joined, taken apart and repeated.
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "export/internal/import/import_table.h"
 #include "export/internal/shapes.h"
 
@@ -21,6 +23,30 @@ Item concatenate(Call& call) {
   }
   return call.graph().concatenate(cast_all(call, kept), call.integer("dim"));
 }
+
+// Scalars become vectors of one; hstack joins along the second axis, or the only one.
+Item side_by_side(Call& call) {
+  GraphBuilder& graph = call.graph();
+  std::vector<GraphValue> values = cast_all(call, call.tensors("tensors"));
+  for (GraphValue& value : values) {
+    if (graph.rank(value) == 0) value = graph.unsqueeze(value, 0);
+  }
+  return graph.concatenate(values, graph.rank(values.at(0)) > 1 ? 1 : 0);
+}
+
+// Vectors become rows, or columns.
+Item rows_or_columns(Call& call, int64_t axis) {
+  GraphBuilder& graph = call.graph();
+  std::vector<GraphValue> values = cast_all(call, call.tensors("tensors"));
+  for (GraphValue& value : values) {
+    if (graph.rank(value) == 0) value = graph.unsqueeze(value, 0);
+    if (graph.rank(value) == 1) value = graph.unsqueeze(value, axis);
+  }
+  return graph.concatenate(values, axis);
+}
+
+Item row_stack(Call& call) { return rows_or_columns(call, 0); }
+Item column_stack(Call& call) { return rows_or_columns(call, 1); }
 
 Item stack(Call& call) { return call.graph().stack(cast_all(call, call.tensors("tensors")), call.integer("dim")); }
 
@@ -51,6 +77,24 @@ Item chunk(Call& call) {
   const int64_t whole = known_size(call, x, axis);
   const int64_t chunks = call.integer("chunks");
   return call.graph().split(x, piece_sizes(whole, (whole + chunks - 1) / chunks), axis);
+}
+
+// So many pieces, of which the first ones are greater by one, or pieces that end at the given places.
+Item tensor_split(Call& call) {
+  const GraphValue x = call.tensor("self");
+  const int64_t axis = call.axis("dim", call.graph().rank(x));
+  const int64_t whole = known_size(call, x, axis);
+  std::vector<int64_t> sizes;
+  if (call.has("sections")) {
+    const int64_t sections = call.integer("sections");
+    for (int64_t i = 0; i < sections; ++i) sizes.push_back(whole / sections + (i < whole % sections ? 1 : 0));
+  } else {
+    std::vector<int64_t> ends = call.integers("indices");
+    ends.push_back(whole);
+    for (size_t i = 0; i < ends.size(); ++i) sizes.push_back(ends[i] - (i > 0 ? ends[i - 1] : 0));
+  }
+  if (*std::min_element(sizes.begin(), sizes.end()) < 1) refuse_call("it has pieces without elements");
+  return call.graph().split(x, sizes, axis);
 }
 
 Item unbind(Call& call) {
@@ -91,7 +135,8 @@ GraphValue repeat_axis(GraphBuilder& graph, GraphValue x, int64_t axis, const Ex
 Item repeat(Call& call) {
   GraphBuilder& graph = call.graph();
   GraphValue x = call.tensor("self");
-  const Extents repeats = call.extents("repeats");
+  Extents repeats = call.extents(call.has("repeats") ? "repeats" : "dims");
+  while (static_cast<int64_t>(repeats.size()) < graph.rank(x)) repeats.insert(repeats.begin(), 1);  // of tile
   while (graph.rank(x) < static_cast<int64_t>(repeats.size())) x = graph.unsqueeze(x, 0);
   std::vector<int64_t> known;
   for (size_t axis = 0; axis < repeats.size(); ++axis) {
@@ -123,6 +168,10 @@ void add_joins(ImportTable& table) {
                 {"concat", concatenate},
                 {"concatenate", concatenate},
                 {"stack", stack},
+                {"hstack", side_by_side},
+                {"vstack", row_stack},
+                {"row_stack", row_stack},
+                {"column_stack", column_stack},
                 {"split", split},
                 {"split_with_sizes", split},
                 {"unsafe_split", split},
@@ -130,8 +179,10 @@ void add_joins(ImportTable& table) {
                 {"chunk", chunk},
                 {"unsafe_chunk", chunk},
                 {"unbind", unbind},
+                {"tensor_split", tensor_split},
                 {"broadcast_tensors", broadcast_tensors},
                 {"repeat", repeat},
+                {"tile", repeat},
                 {"repeat_interleave", repeat_interleave}});
 }
 

@@ -104,6 +104,20 @@ Item bilinear(Call& call) {
   return call.has("bias") ? graph.binary(Operation::kAdd, result, call.tensor("bias")) : result;
 }
 
+Item vecdot(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue products =
+      graph.binary(Operation::kMultiply, call.operand("x", call.dtype()), call.operand("y", call.dtype()));
+  return graph.reduce(Operation::kSum, products, {call.axis("dim", graph.rank(products))});
+}
+
+// Every element of one vector with every one of the other.
+Item outer(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue column = graph.unsqueeze(call.operand("self", call.dtype()), 1);
+  return graph.binary(Operation::kMultiply, column, call.operand("vec2", call.dtype()));
+}
+
 }  // namespace
 
 void add_linear_algebra(ImportTable& table) {
@@ -113,6 +127,10 @@ void add_linear_algebra(ImportTable& table) {
                 {"bmm", matmul},
                 {"mv", matmul},
                 {"dot", matmul},
+                {"linalg_matmul", matmul},
+                {"linalg_vecdot", vecdot},
+                {"outer", outer},
+                {"ger", outer},
                 {"addmm", addmm},
                 {"addmv", addmv},
                 {"baddbmm", baddbmm},

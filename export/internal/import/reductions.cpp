@@ -1,7 +1,6 @@
 // Reductions over axes.
-#include <limits>
-
 #include "export/internal/import/import_table.h"
+#include "export/internal/import/norms.h"
 
 namespace belfry::internal {
 namespace {
@@ -66,30 +65,37 @@ GraphValue variance(Call& call) {
 Item var(Call& call) { return variance(call); }
 Item std_deviation(Call& call) { return call.graph().unary(Operation::kSqrt, variance(call)); }
 
-GraphValue power_norm(Call& call, GraphValue x, const std::vector<int64_t>& axes, double order) {
+GraphValue mean_of(Call& call) {
+  const GraphValue x = call.tensor("self");
+  return call.graph().reduce(Operation::kMean, x, call.axes("dim", call.graph().rank(x)), keeps(call));
+}
+
+Item var_mean(Call& call) { return std::vector<GraphValue>{variance(call), mean_of(call)}; }
+Item std_mean(Call& call) {
+  return std::vector<GraphValue>{call.graph().unary(Operation::kSqrt, variance(call)), mean_of(call)};
+}
+
+Item count_nonzero(Call& call) {
   GraphBuilder& graph = call.graph();
-  const GraphValue powers = graph.binary(Operation::kPower, graph.unary(Operation::kAbs, x), order);
-  return graph.binary(Operation::kPower, graph.reduce(Operation::kSum, powers, axes, keeps(call)), 1 / order);
+  const GraphValue counted = graph.cast(call.operand("self", at::kBool), at::kLong);
+  return graph.reduce(Operation::kSum, counted, call.axes("dim", graph.rank(counted)));
 }
 
 Item norm_of_order(Call& call, double order) {
-  GraphBuilder& graph = call.graph();
   const GraphValue x = call.operand("self", call.dtype());
-  const auto axes = call.axes("dim", graph.rank(x));
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (order == 2) {
-    const GraphValue squares = graph.unary(Operation::kSquare, x);
-    return graph.unary(Operation::kSqrt, graph.reduce(Operation::kSum, squares, axes, keeps(call)));
-  }
-  if (order == 1) return graph.reduce(Operation::kSum, graph.unary(Operation::kAbs, x), axes, keeps(call));
-  if (order == infinity) return graph.reduce(Operation::kMax, graph.unary(Operation::kAbs, x), axes, keeps(call));
-  if (order == -infinity) return graph.reduce(Operation::kMin, graph.unary(Operation::kAbs, x), axes, keeps(call));
-  if (order == 0) refuse_call("a norm of order 0 counts");
-  return power_norm(call, x, axes, order);
+  return vector_norm(call.graph(), x, call.axes("dim", call.graph().rank(x)), order, keeps(call));
 }
 
 Item norm(Call& call) { return norm_of_order(call, call.number_or("p", 2)); }
-Item vector_norm(Call& call) { return norm_of_order(call, call.number_or("ord", 2)); }
+Item linalg_vector_norm(Call& call) { return norm_of_order(call, call.number_or("ord", 2)); }
+
+// Of a matrix where two axes and an order are given, or an order of a matrix.
+Item linalg_norm(Call& call) {
+  const int64_t rank = call.graph().rank(call.tensor("self"));
+  const size_t axes = call.has("dim") ? call.integers("dim").size() : rank;
+  if (call.has("ord") && axes != 1) refuse_call("it is the norm of a matrix");
+  return norm_of_order(call, call.number_or("ord", 2));
+}
 
 // log(sum(exp(x - max))) + max, with an infinite greatest taken as zero, as LibTorch does.
 Item logsumexp(Call& call) {
@@ -125,8 +131,12 @@ void add_reductions(ImportTable& table) {
                 {"argmin", place<Operation::kArgMin>},
                 {"var", var},
                 {"std", std_deviation},
+                {"var_mean", var_mean},
+                {"std_mean", std_mean},
+                {"count_nonzero", count_nonzero},
                 {"norm", norm},
-                {"linalg_vector_norm", vector_norm},
+                {"linalg_vector_norm", linalg_vector_norm},
+                {"linalg_norm", linalg_norm},
                 {"logsumexp", logsumexp},
                 {"cumsum", cumsum}});
 }

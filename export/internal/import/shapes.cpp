@@ -153,6 +153,21 @@ Item triu(Call& call) { return diagonal_part(call, false); }
 
 Item flip(Call& call) { return call.graph().reverse(call.tensor("self"), call.integers("dims")); }
 
+Item flip_columns(Call& call) { return call.graph().reverse(call.tensor("self"), {1}); }
+Item flip_rows(Call& call) { return call.graph().reverse(call.tensor("self"), {0}); }
+
+// Channels of each group in turn.
+Item channel_shuffle(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue x = call.tensor("self");
+  const int64_t groups = call.integer("groups");
+  const Extents shape = graph.sizes(x);
+  Extents apart = shape;
+  apart[1] = graph.type(x).shape[1] / groups;
+  apart.insert(apart.begin() + 1, groups);
+  return graph.reshape(graph.swap_axes(graph.reshape(x, apart), 1, 2), shape);
+}
+
 GraphValue rolled(GraphBuilder& graph, GraphValue x, int64_t shift, int64_t axis) {
   const int64_t size = graph.type(x).shape[axis];
   if (size == kFreeSize) refuse_call("it rolls an axis that varies with the batch");
@@ -176,8 +191,9 @@ Item roll(Call& call) {
 }  // namespace
 
 void add_shapes(ImportTable& table) {
-  for (const char* name : {"contiguous", "detach", "clone", "alias", "dropout", "feature_dropout", "alpha_dropout",
-                           "feature_alpha_dropout", "lift_fresh", "NumToTensor", "resolve_conj", "resolve_neg"}) {
+  for (const char* name :
+       {"contiguous", "detach", "clone", "alias", "dropout", "feature_dropout", "alpha_dropout",
+        "feature_alpha_dropout", "lift_fresh", "NumToTensor", "positive", "resolve_conj", "resolve_neg"}) {
     table.insert({name, itself});
   }
   table.insert({{"to", to},
@@ -195,6 +211,7 @@ void add_shapes(ImportTable& table) {
                 {"unsqueeze", unsqueeze},
                 {"transpose", transpose},
                 {"swapaxes", transpose},
+                {"swapdims", transpose},
                 {"t", matrix_transpose},
                 {"mT", adjoint},
                 {"permute", permute},
@@ -209,6 +226,9 @@ void add_shapes(ImportTable& table) {
                 {"tril", tril},
                 {"triu", triu},
                 {"flip", flip},
+                {"fliplr", flip_columns},
+                {"flipud", flip_rows},
+                {"channel_shuffle", channel_shuffle},
                 {"roll", roll}});
 }
 

@@ -1,0 +1,86 @@
+"""Serves every model of the gallery by TensorFlow, and compares what it answers with Estimator::predict.
+
+    python gallery_peer_test.py PROGRAM [MODEL ...]     PROGRAM is the built tests/peers/gallery_peer
+
+Needs tensorflow-cpu 2.15 and numpy < 2. A model whose SavedModel is refused is passed over: which those are, and why, is
+said in tests/gallery.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+import numpy as np
+import tensorflow as tf
+
+TOLERANCE = 1e-5
+
+
+def to_array(described):
+    if described["dtype"] == "string":
+        values = np.array([bytes.fromhex(value) for value in described["values"]] + [None], object)[:-1]
+    else:
+        values = np.asarray(described["values"], described["dtype"])
+    return values.reshape(described["shape"])
+
+
+def difference(got, wanted):
+    if got.shape != wanted.shape:
+        return f"{got.shape} instead of {wanted.shape}"
+    if wanted.dtype == object:
+        return None if (got == wanted).all() else f"{got.tolist()} instead of {wanted.tolist()}"
+    if got.dtype != wanted.dtype:
+        return f"{got.dtype} instead of {wanted.dtype}"
+    distance = np.abs(got.astype(float) - wanted.astype(float))
+    return None if (distance <= TOLERANCE + TOLERANCE * np.abs(wanted)).all() else f"off by up to {distance.max()}"
+
+
+def check_signature(function, call, wanted, what):
+    inputs = {name: to_array(described) for name, described in call["inputs"].items()}
+    if list(function.structured_input_signature[1]) == ["inputs"]:  # of Classify and Regress, whatever the receiver says
+        inputs = {"inputs": next(iter(inputs.values()))}
+    outputs = function(**{name: tf.constant(array) for name, array in inputs.items()})
+    if sorted(outputs) != sorted(wanted):
+        return [f"{what}: outputs {sorted(outputs)} instead of {sorted(wanted)}"]
+    problems = [(name, difference(outputs[name].numpy(), to_array(wanted[name]))) for name in wanted]
+    return [f"{what}: {name}: {problem}" for name, problem in problems if problem]
+
+
+def check_model(model):
+    loaded = tf.saved_model.load(model["path"])
+    failures = []
+    for call in model["calls"]:
+        if sorted(loaded.signatures) != sorted(call["answers"]):
+            return [f"{model['name']}: signatures {sorted(loaded.signatures)} instead of {sorted(call['answers'])}"]
+        for signature, wanted in call["answers"].items():
+            rows = next(iter(call["inputs"].values()))["shape"][0]
+            what = f"{model['name']}, {signature} of {rows} rows"
+            failures += check_signature(loaded.signatures[signature], call, wanted, what)
+    return failures
+
+
+def try_model(model):
+    try:
+        return check_model(model)
+    except Exception as error:  # whatever TensorFlow throws, the other models are still of interest
+        return [f"{model['name']}: {type(error).__name__} {' '.join(str(error).split())[:300]}"]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.argv[1], folder] + sys.argv[2:], check=True, stderr=subprocess.DEVNULL)
+        with open(os.path.join(folder, "models.json"), encoding="utf-8") as file:
+            models = json.load(file)
+        served = [model for model in models if "SavedModel" in model["formats"]]
+        failures = [failure for model in served for failure in try_model(model)]
+    print("\n".join(failures + [f"TensorFlow {tf.__version__}: {len(served)} of {len(models)} models served, "
+                                f"{len(failures)} failures"]))
+    return 1 if failures or not served else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
