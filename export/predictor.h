@@ -12,7 +12,7 @@
 
 namespace belfry {
 
-// A tensor that a signature takes or gives. -1 in the shape is the batch. Of a foreign file nothing but the name is
+// A tensor that a signature takes or gives. -1 in the shape is the batch, or a length. Of a foreign file nothing but the name is
 // known: `is_typed` is then false.
 struct PredictorTensor {
   std::string name;

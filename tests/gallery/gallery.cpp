@@ -7,6 +7,7 @@ namespace {
 
 constexpr int64_t kRows = 48;
 constexpr int64_t kSteps = 5;
+const std::vector<ExportFormat> kAllFormats{ExportFormat::kTorchScript, ExportFormat::kSavedModel, ExportFormat::kOnnx};
 
 Features features_of(const GalleryModel& model, const TensorDict& request) {
   return model.features ? model.features(request) : request;
@@ -41,7 +42,8 @@ at::Tensor some_ids(std::vector<int64_t> shape, int64_t high) { return at::randi
 TrainedModel train_and_export(const GalleryModel& model, const std::string& folder) {
   Estimator estimator = model.estimator({.model_dir = join_path(folder, "model"), .random_seed = 7});
   estimator.train(training_input(model), {.steps = kSteps});
-  ExportResult exported = estimator.export_saved_model(join_path(folder, "exports"), model.receiver);
+  ExportResult exported =
+      estimator.export_saved_model(join_path(folder, "exports"), model.receiver, {.formats = kAllFormats});
   return {std::move(estimator), std::move(exported)};
 }
 

@@ -60,7 +60,11 @@ Json export_and_predict(const GalleryModel& model, const std::string& folder) {
   }
   Json formats = Json::array();
   for (const ExportFormat format : trained.exported.formats) formats.push_back(to_string(format));
-  return {{"name", model.name}, {"path", trained.exported.path}, {"formats", formats}, {"calls", calls}};
+  return {{"name", model.name},
+          {"path", trained.exported.path},
+          {"has_receiver", model.receiver().graph() != nullptr},
+          {"formats", formats},
+          {"calls", calls}};
 }
 
 bool is_asked_for(const std::string& name, const std::vector<std::string>& names) {
