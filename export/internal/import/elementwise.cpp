@@ -194,6 +194,7 @@ void add_elementwise(ImportTable& table) {
                 {"addcdiv", addcdiv},
                 {"lerp", lerp},
                 {"clamp", clamp},
+                {"clip", clamp},
                 {"clamp_min", clamp},
                 {"clamp_max", clamp},
                 {"hardtanh", hardtanh},
