@@ -65,6 +65,7 @@ class GraphBuilder {
   Extents sizes(GraphValue x);
   Extent product(const Extent& a, const Extent& b);
   Extent sum(const Extent& a, const Extent& b);
+  Extent quotient(const Extent& a, int64_t b);   // rounded down
   GraphValue scalar_of(const Extent& extent);    // int64
   GraphValue vector_of(const Extents& extents);  // int64 [extents]
   GraphValue stack(const std::vector<GraphValue>& values, int64_t axis);
@@ -91,7 +92,8 @@ class GraphBuilder {
   GraphValue gather(GraphValue x, GraphValue indices, int64_t axis);
   GraphValue gather_elements(GraphValue x, GraphValue indices, int64_t axis);
   GraphValue gather_nd(GraphValue x, GraphValue indices);
-  GraphValue scatter_elements(GraphValue x, GraphValue indices, GraphValue updates, int64_t axis);
+  // The updates take the place of what was there, or are added to it.
+  GraphValue scatter_elements(GraphValue x, GraphValue indices, GraphValue updates, int64_t axis, bool add = false);
   GraphValue non_zero(GraphValue x);
   GraphValue one_hot(GraphValue indices, int64_t depth);
 

@@ -33,10 +33,13 @@ GraphValue GraphBuilder::gather_nd(GraphValue x, GraphValue indices) {
   return single(Operation::kGatherNd, {x, indices}, {}, {type(x).dtype, shape});
 }
 
-GraphValue GraphBuilder::scatter_elements(GraphValue x, GraphValue indices, GraphValue updates, int64_t axis) {
+GraphValue GraphBuilder::scatter_elements(GraphValue x, GraphValue indices, GraphValue updates, int64_t axis,
+                                          bool add) {
   require(rank(x) == rank(indices) && rank(x) == rank(updates), "scattering ", to_string(type(updates)), " by ",
           to_string(type(indices)), " into ", to_string(type(x)));
-  return single(Operation::kScatterElements, {x, indices, updates}, {{"axis", positive_axis(axis, rank(x))}}, type(x));
+  GraphAttributes attributes{{"axis", positive_axis(axis, rank(x))}};
+  if (add) attributes.set("reduce", std::string("add"));
+  return single(Operation::kScatterElements, {x, indices, updates}, attributes, type(x));
 }
 
 GraphValue GraphBuilder::non_zero(GraphValue x) {

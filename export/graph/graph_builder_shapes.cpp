@@ -81,6 +81,12 @@ Extent GraphBuilder::sum(const Extent& a, const Extent& b) {
   return binary(Operation::kAdd, scalar_of(a), scalar_of(b));
 }
 
+Extent GraphBuilder::quotient(const Extent& a, int64_t b) {
+  require(b > 0, "a size divided by ", b);
+  if (number(a)) return *number(a) / b;
+  return b == 1 ? a : binary(Operation::kFloorDivide, scalar_of(a), b);
+}
+
 GraphValue GraphBuilder::scalar_of(const Extent& extent) {
   return number(extent) ? scalar(*number(extent), at::kLong) : std::get<GraphValue>(extent);
 }

@@ -1,239 +1,135 @@
 #include "export/graph/operation.h"
 
+#include <algorithm>
+#include <array>
+
 namespace belfry {
+namespace {
+
+// In the order of the enumerators.
+constexpr std::array kNames{"input",
+                            "variable",
+                            "constant",
+                            "abs",
+                            "negate",
+                            "sign",
+                            "exp",
+                            "expm1",
+                            "log",
+                            "log1p",
+                            "sqrt",
+                            "rsqrt",
+                            "reciprocal",
+                            "square",
+                            "sin",
+                            "cos",
+                            "erf",
+                            "floor",
+                            "ceil",
+                            "round",
+                            "sigmoid",
+                            "tanh",
+                            "relu",
+                            "softplus",
+                            "logical_not",
+                            "bitwise_not",
+                            "is_nan",
+                            "is_inf",
+                            "add",
+                            "subtract",
+                            "multiply",
+                            "divide",
+                            "floor_divide",
+                            "truncate_divide",
+                            "floor_modulo",
+                            "power",
+                            "maximum",
+                            "minimum",
+                            "atan2",
+                            "equal",
+                            "not_equal",
+                            "greater",
+                            "greater_equal",
+                            "less",
+                            "less_equal",
+                            "logical_and",
+                            "logical_or",
+                            "logical_xor",
+                            "bitwise_and",
+                            "bitwise_or",
+                            "bitwise_xor",
+                            "select",
+                            "cast",
+                            "sum",
+                            "mean",
+                            "product",
+                            "max",
+                            "min",
+                            "any",
+                            "all",
+                            "arg_max",
+                            "arg_min",
+                            "cumulative_sum",
+                            "top_k",
+                            "softmax",
+                            "log_softmax",
+                            "size",
+                            "stack",
+                            "reshape",
+                            "transpose",
+                            "broadcast",
+                            "squeeze",
+                            "unsqueeze",
+                            "concatenate",
+                            "split",
+                            "slice",
+                            "pad",
+                            "mirror_pad",
+                            "reverse",
+                            "tile",
+                            "band_part",
+                            "range",
+                            "gather",
+                            "gather_elements",
+                            "gather_nd",
+                            "scatter_elements",
+                            "non_zero",
+                            "one_hot",
+                            "linear",
+                            "matmul",
+                            "einsum",
+                            "convolution",
+                            "transposed_convolution",
+                            "max_pool",
+                            "average_pool",
+                            "resize_nearest",
+                            "resize_linear",
+                            "batch_normalization",
+                            "layer_normalization",
+                            "lstm",
+                            "gru",
+                            "rnn",
+                            "string_constant",
+                            "parse_example",
+                            "hash_bucket",
+                            "vocabulary_lookup",
+                            "cross_hash",
+                            "bucketize",
+                            "as_string",
+                            "unsupported"};
+static_assert(kNames.size() == static_cast<size_t>(Operation::kUnsupported) + 1);
+
+}  // namespace
 
 const char* to_string(Operation operation) {
-  switch (operation) {
-    case Operation::kInput:
-      return "input";
-    case Operation::kVariable:
-      return "variable";
-    case Operation::kConstant:
-      return "constant";
-    case Operation::kAbs:
-      return "abs";
-    case Operation::kNegate:
-      return "negate";
-    case Operation::kSign:
-      return "sign";
-    case Operation::kExp:
-      return "exp";
-    case Operation::kExpm1:
-      return "expm1";
-    case Operation::kLog:
-      return "log";
-    case Operation::kLog1p:
-      return "log1p";
-    case Operation::kSqrt:
-      return "sqrt";
-    case Operation::kRsqrt:
-      return "rsqrt";
-    case Operation::kReciprocal:
-      return "reciprocal";
-    case Operation::kSquare:
-      return "square";
-    case Operation::kSin:
-      return "sin";
-    case Operation::kCos:
-      return "cos";
-    case Operation::kErf:
-      return "erf";
-    case Operation::kFloor:
-      return "floor";
-    case Operation::kCeil:
-      return "ceil";
-    case Operation::kRound:
-      return "round";
-    case Operation::kSigmoid:
-      return "sigmoid";
-    case Operation::kTanh:
-      return "tanh";
-    case Operation::kRelu:
-      return "relu";
-    case Operation::kSoftplus:
-      return "softplus";
-    case Operation::kLogicalNot:
-      return "logical_not";
-    case Operation::kBitwiseNot:
-      return "bitwise_not";
-    case Operation::kIsNan:
-      return "is_nan";
-    case Operation::kIsInf:
-      return "is_inf";
-    case Operation::kAdd:
-      return "add";
-    case Operation::kSubtract:
-      return "subtract";
-    case Operation::kMultiply:
-      return "multiply";
-    case Operation::kDivide:
-      return "divide";
-    case Operation::kFloorDivide:
-      return "floor_divide";
-    case Operation::kTruncateDivide:
-      return "truncate_divide";
-    case Operation::kFloorModulo:
-      return "floor_modulo";
-    case Operation::kPower:
-      return "power";
-    case Operation::kMaximum:
-      return "maximum";
-    case Operation::kMinimum:
-      return "minimum";
-    case Operation::kAtan2:
-      return "atan2";
-    case Operation::kEqual:
-      return "equal";
-    case Operation::kNotEqual:
-      return "not_equal";
-    case Operation::kGreater:
-      return "greater";
-    case Operation::kGreaterEqual:
-      return "greater_equal";
-    case Operation::kLess:
-      return "less";
-    case Operation::kLessEqual:
-      return "less_equal";
-    case Operation::kLogicalAnd:
-      return "logical_and";
-    case Operation::kLogicalOr:
-      return "logical_or";
-    case Operation::kLogicalXor:
-      return "logical_xor";
-    case Operation::kBitwiseAnd:
-      return "bitwise_and";
-    case Operation::kBitwiseOr:
-      return "bitwise_or";
-    case Operation::kBitwiseXor:
-      return "bitwise_xor";
-    case Operation::kSelect:
-      return "select";
-    case Operation::kCast:
-      return "cast";
-    case Operation::kSum:
-      return "sum";
-    case Operation::kMean:
-      return "mean";
-    case Operation::kProduct:
-      return "product";
-    case Operation::kMax:
-      return "max";
-    case Operation::kMin:
-      return "min";
-    case Operation::kAny:
-      return "any";
-    case Operation::kAll:
-      return "all";
-    case Operation::kArgMax:
-      return "arg_max";
-    case Operation::kArgMin:
-      return "arg_min";
-    case Operation::kCumulativeSum:
-      return "cumulative_sum";
-    case Operation::kTopK:
-      return "top_k";
-    case Operation::kSoftmax:
-      return "softmax";
-    case Operation::kLogSoftmax:
-      return "log_softmax";
-    case Operation::kSize:
-      return "size";
-    case Operation::kStack:
-      return "stack";
-    case Operation::kReshape:
-      return "reshape";
-    case Operation::kTranspose:
-      return "transpose";
-    case Operation::kBroadcast:
-      return "broadcast";
-    case Operation::kSqueeze:
-      return "squeeze";
-    case Operation::kUnsqueeze:
-      return "unsqueeze";
-    case Operation::kConcatenate:
-      return "concatenate";
-    case Operation::kSplit:
-      return "split";
-    case Operation::kSlice:
-      return "slice";
-    case Operation::kPad:
-      return "pad";
-    case Operation::kMirrorPad:
-      return "mirror_pad";
-    case Operation::kReverse:
-      return "reverse";
-    case Operation::kTile:
-      return "tile";
-    case Operation::kBandPart:
-      return "band_part";
-    case Operation::kRange:
-      return "range";
-    case Operation::kGather:
-      return "gather";
-    case Operation::kGatherElements:
-      return "gather_elements";
-    case Operation::kGatherNd:
-      return "gather_nd";
-    case Operation::kScatterElements:
-      return "scatter_elements";
-    case Operation::kNonZero:
-      return "non_zero";
-    case Operation::kOneHot:
-      return "one_hot";
-    case Operation::kLinear:
-      return "linear";
-    case Operation::kMatmul:
-      return "matmul";
-    case Operation::kEinsum:
-      return "einsum";
-    case Operation::kConvolution:
-      return "convolution";
-    case Operation::kTransposedConvolution:
-      return "transposed_convolution";
-    case Operation::kMaxPool:
-      return "max_pool";
-    case Operation::kAveragePool:
-      return "average_pool";
-    case Operation::kResizeNearest:
-      return "resize_nearest";
-    case Operation::kResizeLinear:
-      return "resize_linear";
-    case Operation::kBatchNormalization:
-      return "batch_normalization";
-    case Operation::kLayerNormalization:
-      return "layer_normalization";
-    case Operation::kLstm:
-      return "lstm";
-    case Operation::kGru:
-      return "gru";
-    case Operation::kRnn:
-      return "rnn";
-    case Operation::kStringConstant:
-      return "string_constant";
-    case Operation::kParseExample:
-      return "parse_example";
-    case Operation::kHashBucket:
-      return "hash_bucket";
-    case Operation::kVocabularyLookup:
-      return "vocabulary_lookup";
-    case Operation::kCrossHash:
-      return "cross_hash";
-    case Operation::kBucketize:
-      return "bucketize";
-    case Operation::kAsString:
-      return "as_string";
-    case Operation::kUnsupported:
-      return "unsupported";
-  }
-  return "unknown";
+  const auto number = static_cast<size_t>(operation);
+  return number < kNames.size() ? kNames[number] : "unknown";
 }
 
 std::optional<Operation> operation_of(std::string_view name) {
-  for (int number = 0; number <= static_cast<int>(Operation::kUnsupported); ++number) {
-    const auto operation = static_cast<Operation>(number);
-    if (to_string(operation) == name) return operation;
-  }
-  return std::nullopt;
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Operation>(found - kNames.begin());
 }
 
 }  // namespace belfry

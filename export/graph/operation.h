@@ -100,7 +100,7 @@ enum class Operation {
   kGather,           // (x, indices): "axis"; the indices' shape takes its place
   kGatherElements,   // (x, indices of the same rank): "axis"
   kGatherNd,         // (x, int64 indices [..., k]): the first k axes
-  kScatterElements,  // (x, indices, updates of the indices' shape): "axis"
+  kScatterElements,  // (x, indices, updates of the indices' shape): "axis"; "reduce" "add" where they are added to x
   kNonZero,          // (bool x): int64 [n, rank] in row-major order
   kOneHot,           // (int64 indices): "depth": int64, a new last axis
   // Layers. Images are [batch, channels, ...], weights as LibTorch has them.

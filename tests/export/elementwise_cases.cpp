@@ -42,6 +42,7 @@ ExportCases unary_cases() {
           of_one("nan_to_num_bounds", [=](const Tensor& x) { return torch::nan_to_num(x / x.round(), 0, 9, -8); }),
           of_one("absolute", [](const Tensor& x) { return x.absolute().positive().clip(0.1, 2); }),
           of_one("clamp", [](const Tensor& x) { return x.clamp(-0.5, 0.5); }),
+          of_one("clip", [](const Tensor& x) { return at::clip(x, -0.5, 0.5); }),
           of_one("clamp_min", [](const Tensor& x) { return x.clamp_min(0.1); }),
           of_one("clamp_max", [](const Tensor& x) { return x.clamp_max(0.1); }),
           of_one(
@@ -71,6 +72,7 @@ ExportCases activation_cases() {
           of_one("hardswish", [](const Tensor& x) { return at::hardswish(x * 3); }),
           of_one("softplus", [](const Tensor& x) { return at::softplus(x * 9); }),
           of_one("softplus_beta", [](const Tensor& x) { return at::softplus(x, 2.5); }),
+          of_one("softplus_threshold", [](const Tensor& x) { return at::softplus(x * 3, 1.5, 1); }),
           of_one("mish", [](const Tensor& x) { return at::mish(x); }),
           of_one("log_sigmoid", [](const Tensor& x) { return at::log_sigmoid(x); }),
           of_one("softsign", [](const Tensor& x) { return F::softsign(x); }),
@@ -129,7 +131,12 @@ ExportCases arithmetic_cases() {
 }
 
 ExportCases comparison_cases() {
-  return {of_two("gt", [](const Tensor& a, const Tensor& b) { return (a > b).to(torch::kFloat); }),
+  return {of_two("comparisons_by_long_names",
+                 [](const Tensor& a, const Tensor& b) {
+                   return at::greater_equal(a, b).to(torch::kInt) + at::less_equal(a, 0.5).to(torch::kInt) * 2 +
+                          at::not_equal(a.round(), b.round()).to(torch::kInt) * 4;
+                 }),
+          of_two("gt", [](const Tensor& a, const Tensor& b) { return (a > b).to(torch::kFloat); }),
           of_two("ge", [](const Tensor& a, const Tensor& b) { return a >= b; }),
           of_two("lt_number", [](const Tensor& a, const Tensor&) { return a < 0.3; }),
           of_two("le", [](const Tensor& a, const Tensor& b) { return a.round() <= b.round(); }),

@@ -258,7 +258,8 @@ at::Tensor evaluate_indexing(const GraphNode& node, const Inputs& in) {
     case Operation::kGatherNd:
       return gather_nd(in[0], in[1]);
     case Operation::kScatterElements:
-      return in[0].scatter(axis(), in[1], in[2]);
+      return node.attributes.contains("reduce") ? in[0].scatter_add(axis(), in[1], in[2])
+                                                : in[0].scatter(axis(), in[1], in[2]);
     case Operation::kNonZero:
       return in[0].nonzero();
     case Operation::kOneHot:

@@ -1,5 +1,6 @@
 #include "export/internal/import/import_graph.h"
 
+#include <torch/csrc/jit/ir/irparser.h>
 #include <torch/torch.h>
 
 #include "export_cases.h"
@@ -55,6 +56,31 @@ TEST_CASE("Recurrent layers mean the same in a graph", "[export][graph]") { chec
 TEST_CASE("Losses mean the same in a graph", "[export][graph]") { check_imports(loss_cases()); }
 TEST_CASE("Models mean the same in a graph", "[export][graph]") { check_imports(model_cases()); }
 TEST_CASE("Models of free lengths mean the same in a graph", "[export][graph]") { check_imports(length_cases()); }
+
+TEST_CASE("Operations of every dtype mean the same in a graph", "[export][graph]") { check_imports(dtype_cases()); }
+
+TEST_CASE("Groups of a batch without rows are normalized to nothing", "[export][graph]") {
+  torch::nn::GroupNorm norm(torch::nn::GroupNormOptions(2, 4));
+  const Graph graph = internal::import_graph(trace(request_of_module(norm, {.shape = {-1, 4, 5}})));
+  const TensorDict got = evaluate(graph, {{"x", at::zeros({0, 4, 5})}});
+  CHECK((got.at("y").tensor().sizes().vec() == std::vector<int64_t>{0, 4, 5}));
+}
+
+TEST_CASE("The number of elements is a product of sizes", "[export][graph]") {
+  Trace traced = trace(request_of([](const at::Tensor& x) { return x * 2; }));
+  traced.graph = std::make_shared<torch::jit::Graph>();
+  torch::jit::parseIR(R"IR(
+graph(%self, %x : Float(*, 4, 6)):
+  %count : int = aten::numel(%x)
+  %y : Float(*, 4, 6) = aten::mul(%x, %count)
+  %all : (Tensor) = prim::TupleConstruct(%y)
+  return (%all))IR",
+                      traced.graph.get());
+  const Graph graph = internal::import_graph(traced);
+  INFO(to_string(graph));
+  const TensorDict got = evaluate(graph, {{"x", at::ones({3, 4, 6})}});
+  CHECK(got.at("y").tensor().eq(72).all().item<bool>());
+}
 
 TEST_CASE("A graph reads as a list of operations with types and places", "[export][graph]") {
   torch::nn::Linear linear(4, 2);

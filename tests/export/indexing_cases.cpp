@@ -23,6 +23,7 @@ ExportCase padded_bag(const std::string& name, Mode mode) {
 ExportCases indexing_cases() {
   const Tensor few = torch::tensor({0, 3, 1});
   const Tensor negative = torch::tensor({-1, 2});
+  const Tensor table = torch::randn({40, 6});
   return {
       of_one("index",
              [=](const Tensor& x) {
@@ -61,6 +62,11 @@ ExportCases indexing_cases() {
           "gather_fewer", [](const Tensor& x, const Tensor& i) { return x.gather(1, i); }, floats({-1, 4, 6}),
           ids(4, {-1, 2, 3})),
       of_two(
+          "gather_counted", [](const Tensor& x, const Tensor& i) { return x.gather(1, i) + x.narrow(1, 0, 1); },
+          floats({-1, 6}), ids(6, {-1, 6})),
+      of_one(
+          "gather_table", [=](const Tensor& i) { return table.gather(1, i); }, ids(6, {-1, 2})),
+      of_two(
           "take_along", [](const Tensor& x, const Tensor& i) { return at::take_along_dim(x, i, 1); }, floats({-1, 6}),
           ids(6, {-1, 2})),
       of_two(
@@ -69,6 +75,17 @@ ExportCases indexing_cases() {
       of_two(
           "scatter_source", [](const Tensor& x, const Tensor& i) { return x.scatter(1, i, x.slice(1, 0, 1) * 9); },
           floats({-1, 6}), ids(6, {-1, 1})),
+      of_two(
+          "scatter_add", [](const Tensor& x, const Tensor& i) { return x.scatter_add(1, i, x.slice(1, 0, 4) * 9); },
+          floats({-1, 6}), ids(6, {-1, 4})),
+      of_two(
+          "scatter_reduce_add",
+          [](const Tensor& x, const Tensor& i) { return x.scatter(1, i, x.slice(1, 0, 4) * 9, "add"); },
+          floats({-1, 6}), ids(6, {-1, 4})),
+      of_one("index_add", [=](const Tensor& x) { return x.index_add(1, few, x.slice(1, 1) * 9, 0.5); }),
+      of_two(
+          "index_add_rows", [=](const Tensor& x, const Tensor& i) { return table.index_add(0, i, x); }, floats({-1, 6}),
+          ids(40, {-1})),
       of_one(
           "one_hot", [](const Tensor& x) { return at::one_hot(x, 5).to(torch::kFloat); }, ids(5, {-1, 3})),
       of_module("embedding", nn::Embedding(9, 4), ids(9, {-1, 3})),

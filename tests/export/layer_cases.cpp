@@ -32,6 +32,11 @@ ExportCases product_cases() {
           floats({-1, 4, 6}), floats({-1, 6, 3})),
       of_one(
           "addmm", [=](const Tensor& x) { return at::addmm(bias, x, matrix, 1.5); }, floats({-1, 6})),
+      of_one(
+          "addmm_bias_for_all",
+          [=](const Tensor& x) { return at::addmm(at::ones({1}), x, matrix.t().contiguous().t()); }, floats({-1, 6})),
+      of_one("linear_bias_for_all",
+             [=](const Tensor& x) { return at::linear(x, matrix.t().contiguous(), at::ones({1})); }),
       of_two(
           "einsum",
           [](const Tensor& a, const Tensor& b) {
@@ -59,6 +64,8 @@ ExportCases convolution_cases() {
                 floats({-1, 4, 9, 10})),
       of_module("conv2d_depthwise_strides", nn::Conv2d(nn::Conv2dOptions(4, 4, 3).groups(4).stride({2, 1})),
                 floats({-1, 4, 9, 10})),
+      of_module("conv2d_depthwise_dilated", nn::Conv2d(nn::Conv2dOptions(4, 4, 3).groups(4).dilation(2)),
+                floats({-1, 4, 9, 10})),
       of_module("conv2d_same", nn::Conv2d(nn::Conv2dOptions(3, 4, 4).padding(torch::kSame)), floats(kImage)),
       of_module("conv2d_reflect", nn::Conv2d(nn::Conv2dOptions(3, 4, 3).padding(1).padding_mode(torch::kReflect)),
                 floats(kImage)),
@@ -66,6 +73,7 @@ ExportCases convolution_cases() {
       of_module("conv1d", nn::Conv1d(nn::Conv1dOptions(4, 5, 3).padding(2).stride(2))),
       of_module("conv1d_groups", nn::Conv1d(nn::Conv1dOptions(4, 4, 3).groups(2).padding(1))),
       of_module("conv1d_depthwise", nn::Conv1d(nn::Conv1dOptions(4, 8, 3).groups(4).padding(1))),
+      of_module("conv1d_depthwise_dilated", nn::Conv1d(nn::Conv1dOptions(4, 4, 3).groups(4).dilation(2))),
       of_module("conv3d", nn::Conv3d(nn::Conv3dOptions(2, 3, {2, 3, 3}).padding({0, 1, 1})), floats({-1, 2, 4, 6, 6})),
       of_module("conv_transpose2d",
                 nn::ConvTranspose2d(nn::ConvTranspose2dOptions(3, 4, 3).stride(2).padding(1).output_padding(1)),
@@ -113,6 +121,7 @@ ExportCases normalization_cases() {
       of_module("layer_norm_two_axes", nn::LayerNorm(nn::LayerNormOptions({4, 6}).eps(1e-3))),
       of_module("layer_norm_bare", nn::LayerNorm(nn::LayerNormOptions({6}).elementwise_affine(false))),
       of_module("group_norm", nn::GroupNorm(nn::GroupNormOptions(2, 4)), floats({-1, 4, 5, 5})),
+      of_module("group_norm_free_image", nn::GroupNorm(nn::GroupNormOptions(2, 4)), floats({-1, 4, 5, -1})),
       of_module("instance_norm", nn::InstanceNorm2d(nn::InstanceNorm2dOptions(3).affine(true)), floats(kImage)),
       of_module("instance_norm_running",
                 nn::InstanceNorm2d(nn::InstanceNorm2dOptions(3).affine(true).track_running_stats(true)),

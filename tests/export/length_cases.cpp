@@ -76,6 +76,28 @@ ExportCases length_cases() {
           "length_reversed", [](const Tensor& x) { return x.flip(1); }, kVectors),
       of_one(
           "length_pairs", [](const Tensor& x) { return x.slice(1, 1) - x.slice(1, 0, -1); }, kVectors),
+      of_one(
+          "length_narrow_last", [](const Tensor& x) { return x.narrow(1, -2, 2) + x.narrow(1, -x.size(1), 2); },
+          kVectors),
+      of_one(
+          "length_select_counted",
+          [](const Tensor& x) { return x.select(1, -x.size(1)) - x.narrow(1, 5 - x.size(1), 1).squeeze(1); }, kVectors),
+      of_one(
+          "length_glu",
+          [](const Tensor& x) {
+            return at::glu(at::cat({x, x * 2}, 1), 1);
+          },
+          kVectors),
+      of_one("length_pixel_shuffle", [](const Tensor& x) { return at::pixel_shuffle(x, 2); },
+             {.shape = {-1, 4, 3, -1}}),
+      of_one("length_pixel_unshuffle",
+             [](const Tensor& x) {
+               return at::pixel_unshuffle(at::cat({x, x * 2}, 3), 2);
+             },
+             {.shape = {-1, 3, 4, -1}}),
+      of_two(
+          "length_gather", [positions](const Tensor& x, const Tensor& i) { return x.gather(2, i) + positions.mean(); },
+          kVectors, ids(6, {-1, -1, 2})),
       of_module("length_conv1d", nn::Conv1d(nn::Conv1dOptions(6, 3, 3).padding(1)), {.shape = {-1, 6, -1}}),
       text_model("length_lstm", nn::LSTM(nn::LSTMOptions(6, 5).batch_first(true)), 5, last_step),
       text_model("length_lstm_both",

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "export_cases.h"
 
 namespace belfry::testing {
@@ -94,6 +96,18 @@ ExportCases loss_cases() {
           "attention_mask",
           [](const Tensor& x) {
             return at::scaled_dot_product_attention(x, x, x, torch::ones({4, 4}).tril().to(torch::kBool));
+          },
+          floats({-1, 2, 4, 6})),
+      of_two("attention_to_nothing",  // some queries may look at no key
+             [](const Tensor& x, const Tensor& mask) {
+               return at::scaled_dot_product_attention(x, x, x, mask.unsqueeze(1).unsqueeze(3).expand({-1, 2, 4, 4}));
+             },
+             floats({-1, 2, 4, 6}), {.dtype = at::kBool, .shape = {-1, 4}}),
+      of_one(
+          "attention_infinite_bias",
+          [](const Tensor& x) {
+            const Tensor bias = torch::eye(4).log() + torch::tensor({0.0F, -INFINITY, 1.0F, 2.0F}).unsqueeze(1);
+            return at::scaled_dot_product_attention(x, x, x, bias);
           },
           floats({-1, 2, 4, 6})),
       of_one(

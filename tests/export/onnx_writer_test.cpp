@@ -231,6 +231,18 @@ TEST_CASE("The gates of an LSTM are in ONNX's order", "[export][onnx]") {
   CHECK(weight.dims_size() == 3);
 }
 
+TEST_CASE("A weight that is used twice in one layout is one initializer", "[export][onnx]") {
+  torch::nn::LSTM lstm(torch::nn::LSTMOptions(6, 6).batch_first(true));
+  const auto function = [lstm](const at::Tensor& x) mutable {
+    return std::get<0>(lstm->forward(std::get<0>(lstm->forward(x))));
+  };
+  const GraphProto graph =
+      decoded(written(request_of(function, {.shape = {-1, 4, 6}}, named_tensors("net", *lstm)))).graph();
+  int weights = 0;
+  for (const TensorProto& one : graph.initializer()) weights += one.name().starts_with("net/weight") ? 1 : 0;
+  CHECK(weights == 2);
+}
+
 TEST_CASE("The same model gives the same ONNX model", "[export][onnx]") {
   const TraceRequest request = attention_request();
   CHECK(written(request).bytes == written(request).bytes);

@@ -3,6 +3,7 @@
 #include <google/protobuf/text_format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <map>
 #include <regex>
 #include <set>
@@ -59,6 +60,7 @@ const std::map<std::string, std::vector<std::string>>& required_attributes() {
       {"GatherV2", {"Tparams", "Tindices", "Taxis"}},
       {"GatherNd", {"Tparams", "Tindices"}},
       {"TensorScatterUpdate", {"T", "Tindices"}},
+      {"TensorScatterAdd", {"T", "Tindices"}},
       {"Conv2D", {"T", "strides", "padding"}},
       {"Conv3D", {"T", "strides", "padding"}},
       {"Conv2DBackpropInput", {"T", "strides", "padding"}},
@@ -175,6 +177,25 @@ TEST_CASE("Weights are constants named after their variables", "[export][savedmo
     const at::Tensor whole = tensor.contiguous();
     CHECK(value.tensor_content() == std::string(static_cast<const char*>(whole.const_data_ptr()), whole.nbytes()));
   }
+}
+
+TEST_CASE("A weight that is used twice in one layout is written once", "[export][savedmodel]") {
+  torch::nn::Conv1d conv(torch::nn::Conv1dOptions(4, 4, 3).padding(1));
+  torch::nn::LSTM lstm(torch::nn::LSTMOptions(6, 6).batch_first(true));
+  NamedTensors variables = named_tensors("conv", *conv);
+  for (const auto& one : named_tensors("lstm", *lstm)) variables.push_back(one);
+  const auto function = [=](const at::Tensor& x) mutable {
+    const at::Tensor once = std::get<0>(lstm->forward(conv->forward(x)));
+    return std::get<0>(lstm->forward(conv->forward(once)));
+  };
+  const SavedModel model =
+      written(request_of(function, {.shape = {-1, 4, 6}}, variables), {.weights = SavedModelWeights::kVariables});
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : model.variables) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  // The two weights of an LSTM are one in TensorFlow, and so are its biases.
+  const std::vector<std::string> wanted{"conv/bias", "conv/weight", "lstm/bias_ih_l0", "lstm/weight_ih_l0"};
+  CHECK(names == wanted);
 }
 
 TEST_CASE("The same model gives the same SavedModel", "[export][savedmodel]") {

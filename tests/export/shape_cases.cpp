@@ -72,6 +72,7 @@ ExportCases view_cases() {
       of_one("select_two", [](const Tensor& x) { return x.select(1, 2); }),
       of_one("select_last_row", [](const Tensor& x) { return x.select(0, x.size(0) - 1); }),
       of_one("narrow", [](const Tensor& x) { return x.narrow(1, 1, 2); }),
+      of_one("narrow_last", [](const Tensor& x) { return x.narrow(1, -2, 2) + x.narrow(1, -3, 2); }),
       of_one("tril", [](const Tensor& x) { return x.tril(); }),
       of_one("tril_up", [](const Tensor& x) { return x.tril(1); }),
       of_one("tril_down", [](const Tensor& x) { return x.tril(-1); }),

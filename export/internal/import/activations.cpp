@@ -1,5 +1,6 @@
 // Activation functions, from elementary operations where formats differ in what they call by a name.
 #include <cmath>
+#include <limits>
 
 #include "export/internal/import/import_table.h"
 
@@ -108,10 +109,16 @@ Item gelu(Call& call) {
   return graph.binary(Operation::kMultiply, times(graph, x, 0.5), graph.binary(Operation::kAdd, bell, 1));
 }
 
+// x itself where beta * x is above the threshold; above 20, the two differ by less than float32 can tell.
 Item softplus(Call& call) {
   GraphBuilder& graph = call.graph();
+  const GraphValue x = call.tensor("self");
   const double beta = call.number_or("beta", 1);
-  return times(graph, graph.unary(Operation::kSoftplus, times(graph, call.tensor("self"), beta)), 1 / beta);
+  const double threshold = call.number_or("threshold", 20);
+  const GraphValue scaled = times(graph, x, beta);
+  const GraphValue curve = times(graph, graph.unary(Operation::kSoftplus, scaled), 1 / beta);
+  if (threshold >= 20) return curve;
+  return graph.select(graph.binary(Operation::kGreater, scaled, threshold), x, curve);
 }
 
 Item log_sigmoid(Call& call) {
@@ -124,9 +131,10 @@ Item glu(Call& call) {
   GraphBuilder& graph = call.graph();
   const GraphValue x = call.tensor("self");
   const int64_t axis = call.axis("dim", graph.rank(x));
-  const int64_t half = graph.type(x).shape[axis] / 2;
-  const auto parts = graph.split(x, {half, half}, axis);
-  return graph.binary(Operation::kMultiply, parts[0], graph.unary(Operation::kSigmoid, parts[1]));
+  const Extent half = graph.quotient(graph.size(x, axis), 2);
+  const GraphValue values = graph.slice(x, axis, 0, half);
+  const GraphValue gates = graph.slice(x, axis, half, std::numeric_limits<int64_t>::max());
+  return graph.binary(Operation::kMultiply, values, graph.unary(Operation::kSigmoid, gates));
 }
 
 Item threshold(Call& call) {

@@ -19,6 +19,14 @@ GraphValue masked(GraphBuilder& graph, GraphValue scores, GraphValue mask) {
   return graph.select(mask, scores, never);
 }
 
+// A query that may look at no key gets zeros, as LibTorch gives, where softmax itself has no numbers.
+GraphValue safe_softmax(GraphBuilder& graph, GraphValue scores) {
+  const GraphValue greatest = graph.reduce(Operation::kMax, scores, {-1}, true);
+  const GraphValue sees_nothing = graph.binary(Operation::kEqual, greatest, -std::numeric_limits<double>::infinity());
+  const GraphValue zero = graph.scalar(0, graph.type(scores).dtype);
+  return graph.select(sees_nothing, zero, graph.along_axis(Operation::kSoftmax, scores, -1));
+}
+
 // softmax(query key^T * scale + mask) value
 Item scaled_dot_product(Call& call) {
   if (call.number_or("dropout_p", 0) != 0) refuse_call("it drops out");
@@ -30,8 +38,10 @@ Item scaled_dot_product(Call& call) {
   const GraphValue scaled = graph.binary(Operation::kMultiply, query, scale);
   GraphValue scores = graph.matmul(scaled, graph.swap_axes(key, -2, -1));
   if (call.flag_or("is_causal", false)) scores = masked(graph, scores, causal_mask(graph, query, key));
-  if (call.has("attn_mask")) scores = masked(graph, scores, call.tensor("attn_mask"));
-  return graph.matmul(graph.along_axis(Operation::kSoftmax, scores, -1), call.tensor("value"));
+  const bool masks = call.has("attn_mask");  // the causal mask alone leaves each query its own key
+  if (masks) scores = masked(graph, scores, call.tensor("attn_mask"));
+  const GraphValue weights = masks ? safe_softmax(graph, scores) : graph.along_axis(Operation::kSoftmax, scores, -1);
+  return graph.matmul(weights, call.tensor("value"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ GraphValue from_start(GraphBuilder& graph, GraphValue given, const Extent& size)
 
 Item gather(Call& call) {
   const GraphValue x = call.tensor("self");
-  const GraphValue index = call.tensor("index");
+  const GraphValue index = call.operand("index", at::kLong);
   if (call.graph().rank(x) == 0 || call.graph().rank(index) == 0) refuse_call("it gathers from or by a scalar");
   return call.graph().gather_elements(x, index, call.integer("dim"));
 }
@@ -46,14 +46,37 @@ Item one_hot(Call& call) {
   return call.graph().one_hot(call.tensor("self"), classes);
 }
 
-Item scatter(Call& call) {
-  if (call.has("reduce")) refuse_call("it reduces");
+GraphValue scattered(Call& call, bool add) {
   GraphBuilder& graph = call.graph();
-  const GraphValue index = call.tensor("index");
+  const GraphValue index = call.operand("index", at::kLong);
   const GraphValue updates =
       call.has("src") ? call.tensor("src") : graph.broadcast(call.operand("value", call.dtype()), graph.sizes(index));
   if (graph.type(updates).shape != graph.type(index).shape) refuse_call("its source is larger than its index");
-  return graph.scatter_elements(call.tensor("self"), index, updates, call.integer("dim"));
+  return graph.scatter_elements(call.tensor("self"), index, updates, call.integer("dim"), add);
+}
+
+Item scatter(Call& call) {
+  const std::string reduce = call.text_or("reduce", "");
+  if (!reduce.empty() && reduce != "add") refuse_call("it reduces");
+  return scattered(call, reduce == "add");
+}
+
+Item scatter_add(Call& call) { return scattered(call, true); }
+
+// Whole rows of one axis: its numbers stand for all elements of a row.
+Item index_add(Call& call) {
+  GraphBuilder& graph = call.graph();
+  GraphValue source = call.tensor("source");
+  if (graph.rank(source) == 0) refuse_call("it adds a scalar");
+  const int64_t axis = call.axis("dim", graph.rank(source));
+  Extents shape(graph.rank(source), Extent(1));
+  shape[axis] = graph.size(source, axis);
+  const GraphValue rows = graph.reshape(call.operand("index", at::kLong), shape);
+  const GraphValue index = graph.broadcast(rows, graph.sizes(source));
+  if (call.number_or("alpha", 1) != 1) {
+    source = graph.binary(Operation::kMultiply, source, call.operand("alpha", call.dtype()));
+  }
+  return graph.scatter_elements(call.tensor("self"), index, source, axis, true);
 }
 
 // Rows where the mask is set.
@@ -143,6 +166,8 @@ void add_indexing(ImportTable& table) {
                 {"embedding", embedding},
                 {"one_hot", one_hot},
                 {"scatter", scatter},
+                {"scatter_add", scatter_add},
+                {"index_add", index_add},
                 {"masked_select", masked_select},
                 {"index", index},
                 {"index_put", index_put}});

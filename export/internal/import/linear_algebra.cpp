@@ -33,9 +33,18 @@ Item matmul(Call& call) {
   return product(call.graph(), call.tensor("self"), call.tensor("other"));
 }
 
+// One for each row of the weight, and not one for all.
+bool is_bias(GraphBuilder& graph, GraphValue bias, GraphValue weight) {
+  return graph.rank(bias) == 1 && graph.type(bias).shape[0] == graph.type(weight).shape[0];
+}
+
 Item linear(Call& call) {
-  if (call.graph().rank(call.tensor("weight")) != 2) refuse_call("its weight is no matrix");
-  return call.graph().linear(call.tensor("input"), call.tensor("weight"), call.optional_tensor("bias"));
+  GraphBuilder& graph = call.graph();
+  const GraphValue weight = call.tensor("weight");
+  const GraphValue bias = call.optional_tensor("bias");
+  if (graph.rank(weight) != 2) refuse_call("its weight is no matrix");
+  if (!bias.defined() || is_bias(graph, bias, weight)) return graph.linear(call.tensor("input"), weight, bias);
+  return graph.binary(Operation::kAdd, graph.linear(call.tensor("input"), weight), bias);
 }
 
 bool is_one(const Call& call, std::string_view factor) { return call.number_or(factor, 1) == 1; }
@@ -55,8 +64,10 @@ Item add_product(Call& call, std::string_view first, std::string_view second) {
 // What a dense layer is traced as: addmm(bias, x, weight.t()).
 Item addmm(Call& call) {
   const GraphValue weight = untransposed(call.graph(), call.tensor("mat2"));
-  const bool plain = is_one(call, "beta") && is_one(call, "alpha") && call.graph().rank(call.tensor("self")) == 1;
-  if (weight.defined() && plain) return call.graph().linear(call.tensor("mat1"), weight, call.tensor("self"));
+  const bool plain = is_one(call, "beta") && is_one(call, "alpha");
+  if (weight.defined() && plain && is_bias(call.graph(), call.tensor("self"), weight)) {
+    return call.graph().linear(call.tensor("mat1"), weight, call.tensor("self"));
+  }
   return add_product(call, "mat1", "mat2");
 }
 Item addmv(Call& call) { return add_product(call, "mat", "vec"); }

@@ -67,7 +67,9 @@ Item layer_norm(Call& call) {
 Item by_groups(Call& call, int64_t groups) {
   GraphBuilder& graph = call.graph();
   const GraphValue x = call.tensor("input");
-  const GraphValue grouped = graph.reshape(x, {graph.size(x, 0), groups, -1});
+  Extent count = graph.quotient(graph.size(x, 1), groups);
+  for (int64_t axis = 2; axis < graph.rank(x); ++axis) count = graph.product(count, graph.size(x, axis));
+  const GraphValue grouped = graph.reshape(x, {graph.size(x, 0), groups, count});
   return with_affine(call, graph.reshape(normalize_last(call, grouped, 1), graph.sizes(x)));
 }
 

@@ -93,11 +93,11 @@ Item pixel_shuffle(Call& call) {
   const GraphValue x = call.tensor("self");
   const int64_t factor = call.integer("upscale_factor");
   if (graph.rank(x) != 4) refuse_call("its operand has rank ", graph.rank(x), " instead of 4");
-  const std::vector<int64_t> shape = graph.type(x).shape;
-  const int64_t channels = shape[1] / factor / factor;
-  const GraphValue apart = graph.reshape(x, {graph.size(x, 0), channels, factor, factor, shape[2], shape[3]});
+  const Extents shape = graph.sizes(x);
+  const Extent channels = graph.quotient(shape[1], factor * factor);
+  const GraphValue apart = graph.reshape(x, {shape[0], channels, factor, factor, shape[2], shape[3]});
   return graph.reshape(graph.transpose(apart, {0, 1, 4, 2, 5, 3}),
-                       {graph.size(x, 0), channels, shape[2] * factor, shape[3] * factor});
+                       {shape[0], channels, graph.product(shape[2], factor), graph.product(shape[3], factor)});
 }
 
 Item pixel_unshuffle(Call& call) {
@@ -105,12 +105,12 @@ Item pixel_unshuffle(Call& call) {
   const GraphValue x = call.tensor("self");
   const int64_t factor = call.integer("downscale_factor");
   if (graph.rank(x) != 4) refuse_call("its operand has rank ", graph.rank(x), " instead of 4");
-  const std::vector<int64_t> shape = graph.type(x).shape;
-  const int64_t height = shape[2] / factor;
-  const int64_t width = shape[3] / factor;
-  const GraphValue apart = graph.reshape(x, {graph.size(x, 0), shape[1], height, factor, width, factor});
+  const Extents shape = graph.sizes(x);
+  const Extent height = graph.quotient(shape[2], factor);
+  const Extent width = graph.quotient(shape[3], factor);
+  const GraphValue apart = graph.reshape(x, {shape[0], shape[1], height, factor, width, factor});
   return graph.reshape(graph.transpose(apart, {0, 1, 3, 5, 2, 4}),
-                       {graph.size(x, 0), shape[1] * factor * factor, height, width});
+                       {shape[0], graph.product(shape[1], factor * factor), height, width});
 }
 
 }  // namespace

@@ -16,10 +16,17 @@ Item itself(Call& call) { return call.item(call.has("self") ? "self" : call.has(
 // Devices, layouts and memory formats are no part of a graph.
 Item to(Call& call) { return call.graph().cast(call.tensor("self"), call.dtype()); }
 
-Item size(Call& call) {
-  const Extent extent = call.graph().size(call.tensor("self"), call.integer("dim"));
+Item item_of(const Extent& extent) {
   if (const auto* number = std::get_if<int64_t>(&extent)) return *number;
   return std::get<GraphValue>(extent);
+}
+
+Item size(Call& call) { return item_of(call.graph().size(call.tensor("self"), call.integer("dim"))); }
+
+Item element_count(Call& call) {
+  Extent count = 1;
+  for (const Extent& size : call.graph().sizes(call.tensor("self"))) count = call.graph().product(count, size);
+  return item_of(count);
 }
 
 Item reshape(Call& call) {
@@ -125,14 +132,31 @@ Item slice(Call& call) {
   return call.graph().slice(call.tensor("self"), call.integer("dim"), begin, end, call.integer_or("step", 1));
 }
 
-Item narrow(Call& call) {
-  const Extent begin = call.extent("start");
-  return call.graph().slice(call.tensor("self"), call.integer("dim"), begin,
-                            call.graph().sum(begin, call.extent("length")));
+// A place on an axis of `x`, which LibTorch counts from the end where it is negative, as one from the start. The place
+// behind it could otherwise be 0, the start itself.
+Extent from_start(GraphBuilder& graph, GraphValue x, int64_t axis, const Extent& place) {
+  const auto* number = std::get_if<int64_t>(&place);
+  if (number && *number >= 0) return place;
+  const Extent shifted = graph.sum(graph.size(x, axis), place);
+  if (number) return shifted;
+  const GraphValue computed = std::get<GraphValue>(place);
+  return graph.select(graph.binary(Operation::kLess, computed, 0), graph.scalar_of(shifted), computed);
 }
 
+Item narrow(Call& call) {
+  GraphBuilder& graph = call.graph();
+  const GraphValue x = call.tensor("self");
+  const Extent begin = from_start(graph, x, call.integer("dim"), call.extent("start"));
+  return graph.slice(x, call.integer("dim"), begin, graph.sum(begin, call.extent("length")));
+}
+
+// Known negative places need no size: select_index knows where the last one ends.
 Item select(Call& call) {
-  return call.graph().select_index(call.tensor("self"), call.integer("dim"), call.extent("index"));
+  GraphBuilder& graph = call.graph();
+  const GraphValue x = call.tensor("self");
+  Extent index = call.extent("index");
+  if (std::holds_alternative<GraphValue>(index)) index = from_start(graph, x, call.integer("dim"), index);
+  return graph.select_index(x, call.integer("dim"), index);
 }
 
 Item diagonal_part(Call& call, bool lower) {
@@ -200,6 +224,7 @@ void add_shapes(ImportTable& table) {
                 {"_to_copy", to},
                 {"type_as", to},
                 {"size", size},
+                {"numel", element_count},
                 {"view", reshape},
                 {"_unsafe_view", reshape},
                 {"reshape", reshape},

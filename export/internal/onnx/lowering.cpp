@@ -111,7 +111,12 @@ std::vector<Tensor> Lowering::inputs(const GraphNode& node, c10::ScalarType dtyp
 }
 
 Tensor Lowering::derived(const GraphNode& node, size_t i, const at::Tensor& tensor) {
-  return out_.constant(tensor, name_of(node.inputs.at(i)));
+  auto& made = derived_[node.inputs.at(i).id];
+  for (const auto& [other, written] : made) {
+    if (other.scalar_type() == tensor.scalar_type() && at::equal(other, tensor)) return written;
+  }
+  made.emplace_back(tensor, out_.constant(tensor, name_of(node.inputs[i])));
+  return made.back().second;
 }
 
 Tensor Lowering::as_vector(const GraphNode& node, size_t i) {

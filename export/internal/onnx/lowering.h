@@ -38,7 +38,7 @@ class Lowering {
   }
   // Null unless the value is known when the model is exported.
   const at::Tensor* literal(const GraphNode& node, size_t input) const { return graph_.literal(node.inputs.at(input)); }
-  // A constant that was made of input i, and keeps its name.
+  // A constant that was made of input i, and keeps its name. What was made of it before is not written again.
   Tensor derived(const GraphNode& node, size_t i, const at::Tensor& tensor);
   // A scalar input as a vector of one.
   Tensor as_vector(const GraphNode& node, size_t i);
@@ -56,6 +56,7 @@ class Lowering {
   const Graph& graph_;
   OnnxBuilder out_;
   std::unordered_map<int32_t, Tensor> tensors_;
+  std::unordered_map<int32_t, std::vector<std::pair<at::Tensor, Tensor>>> derived_;
   std::vector<LoweringProblem> problems_;
 };
 

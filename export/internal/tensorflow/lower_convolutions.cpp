@@ -118,9 +118,10 @@ TfTensor convolve_volume(GraphDefBuilder& out, const TfTensor& x, const TfTensor
       .output(x.dtype);
 }
 
+// TensorFlow's CPU kernel reads one stride for both axes and no dilations at all.
 bool is_depthwise(Lowering& lowering, const GraphNode& node, const Window& window) {
   return window.groups > 1 && window.groups == lowering.type(node, 0).shape[1] &&
-         window.strides[0] == window.strides[1];
+         window.strides[0] == window.strides[1] && all_are(window.dilations, 1);
 }
 
 void set_image(Lowering& lowering, const GraphNode& node, TfTensor y, int64_t rank) {

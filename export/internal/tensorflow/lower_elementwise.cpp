@@ -56,12 +56,17 @@ const char* name_of(Operation operation) {
   return names.at(operation);
 }
 
+bool gives_bool(Operation operation) {
+  const bool compares = operation >= Operation::kEqual && operation <= Operation::kLessEqual;
+  return compares || operation == Operation::kIsNan || operation == Operation::kIsInf;
+}
+
 void lower_by_name(Lowering& lowering, const GraphNode& node) {
   const char* name = name_of(node.operation);
-  TfTensor result = node.inputs.size() == 1
-                        ? lowering.out().unary(name, lowering.input(node, 0))
-                        : lowering.out().binary(name, lowering.input(node, 0), lowering.input(node, 1));
-  result.dtype = lowering.result_type(node).dtype;
+  const TfTensor x = lowering.kernel_input(node, 0, name);
+  TfTensor result = node.inputs.size() == 1 ? lowering.out().unary(name, x)
+                                            : lowering.out().binary(name, x, lowering.kernel_input(node, 1, name));
+  if (gives_bool(node.operation)) result.dtype = at::kBool;
   lowering.set(node, result);
 }
 

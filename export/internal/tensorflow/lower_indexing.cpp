@@ -22,21 +22,32 @@ void lower_gather(Lowering& lowering, const GraphNode& node) {
 }
 
 // The indices may be fewer than the elements on the other axes, whose first ones then count.
-TfTensor cut_to(Lowering& lowering, const GraphNode& node, TfTensor x, int64_t axis) {
-  const GraphType& whole = lowering.type(node, 0);
-  const GraphType& wanted = lowering.type(node, 1);
-  for (int64_t other = 0; other < whole.rank(); ++other) {
-    if (other == axis || wanted.shape[other] == kFreeSize || whole.shape[other] == wanted.shape[other]) continue;
-    x = lowering.out().slice(x, whole.rank(), other, 0, wanted.shape[other]);
+TfTensor cut_to_indices(Lowering& lowering, const GraphNode& node, int64_t axis) {
+  GraphDefBuilder& out = lowering.out();
+  const TfTensor x = lowering.input(node, 0);
+  const std::vector<int64_t>& whole = lowering.type(node, 0).shape;
+  const std::vector<int64_t>& wanted = lowering.type(node, 1).shape;
+  bool fits = true;
+  for (size_t other = 0; other < whole.size(); ++other) {
+    const bool same = wanted[other] != kFreeSize && wanted[other] == whole[other];
+    fits = fits && (same || static_cast<int64_t>(other) == axis);
   }
-  return x;
+  if (fits) return x;
+  const auto rank = static_cast<int64_t>(whole.size());
+  return out.node("StridedSlice")
+      .inputs({x, out.int64s(std::vector<int64_t>(rank, 0)), out.shape(lowering.input(node, 1)),
+               out.int64s(std::vector<int64_t>(rank, 1))})
+      .type("T", x.dtype)
+      .type("Index", at::kLong)
+      .integer("end_mask", int64_t{1} << axis)
+      .output(x.dtype);
 }
 
 void lower_gather_elements(Lowering& lowering, const GraphNode& node) {
   GraphDefBuilder& out = lowering.out();
   const int64_t rank = lowering.type(node, 0).rank();
   const int64_t axis = node.attributes.integer("axis");
-  const TfTensor x = out.swap_axes(cut_to(lowering, node, lowering.input(node, 0), axis), rank, axis, rank - 1);
+  const TfTensor x = out.swap_axes(cut_to_indices(lowering, node, axis), rank, axis, rank - 1);
   const TfTensor indices = out.swap_axes(lowering.input(node, 1), rank, axis, rank - 1);
   lowering.set(node, out.swap_axes(gather(out, x, indices, rank - 1, rank - 1), rank, axis, rank - 1));
 }
@@ -63,7 +74,6 @@ void lower_non_zero(Lowering& lowering, const GraphNode& node) {
 // The places of all updates are those of a mask that is true everywhere, with one column exchanged for the indices.
 void lower_scatter_elements(Lowering& lowering, const GraphNode& node) {
   GraphDefBuilder& out = lowering.out();
-  const TfTensor x = lowering.input(node, 0);
   const TfTensor indices = lowering.input(node, 1);
   const int64_t rank = lowering.type(node, 1).rank();
   const TfTensor all = {out.binary("GreaterEqual", indices, std::numeric_limits<int64_t>::min()).name, at::kBool};
@@ -74,8 +84,11 @@ void lower_scatter_elements(Lowering& lowering, const GraphNode& node) {
                           ? out.reshape(indices, {-1})
                           : out.squeeze(out.slice(places, 2, 1, axis, axis + 1), {1}));
   }
-  lowering.set(node, out.node("TensorScatterUpdate")
-                         .inputs({x, out.pack(columns, 1), out.reshape(lowering.input(node, 2), {-1})})
+  const char* name = node.attributes.contains("reduce") ? "TensorScatterAdd" : "TensorScatterUpdate";
+  const TfTensor x = lowering.kernel_input(node, 0, name);
+  const TfTensor updates = out.reshape(lowering.kernel_input(node, 2, name), {-1});
+  lowering.set(node, out.node(name)
+                         .inputs({x, out.pack(columns, 1), updates})
                          .type("T", x.dtype)
                          .type("Tindices", at::kLong)
                          .output(x.dtype));

@@ -2,16 +2,19 @@
 #include <ATen/ATen.h>
 
 #include "export/internal/tensorflow/image_layout.h"
+#include "export/internal/tensorflow/kernel_dtype.h"
 #include "export/internal/tensorflow/lowering.h"
 
 namespace belfry::internal {
 namespace {
 
 TfTensor product(GraphDefBuilder& out, const TfTensor& a, const TfTensor& b, bool matrices, bool transposed) {
-  TfNode node = out.node(matrices ? "MatMul" : "BatchMatMulV2");
-  node.input(a).input(b).type("T", a.dtype);
+  const char* name = matrices ? "MatMul" : "BatchMatMulV2";
+  const c10::ScalarType dtype = kernel_dtype(name, a.dtype);
+  TfNode node = out.node(name);
+  node.input(out.cast(a, dtype)).input(out.cast(b, dtype)).type("T", dtype);
   if (transposed) node.flag(matrices ? "transpose_b" : "adj_y", true);
-  return node.output(a.dtype);
+  return out.cast(node.output(dtype), a.dtype);
 }
 
 void lower_linear(Lowering& lowering, const GraphNode& node) {
@@ -29,9 +32,10 @@ void lower_matmul(Lowering& lowering, const GraphNode& node) {
 }
 
 void lower_einsum(Lowering& lowering, const GraphNode& node) {
-  const c10::ScalarType dtype = lowering.result_type(node).dtype;
-  TfNode einsum = lowering.out().node("Einsum");
-  for (size_t i = 0; i < node.inputs.size(); ++i) einsum.input(lowering.input(node, i));
+  const c10::ScalarType dtype = kernel_dtype("Einsum", lowering.result_type(node).dtype);
+  std::vector<TfTensor> operands;
+  for (size_t i = 0; i < node.inputs.size(); ++i) operands.push_back(lowering.kernel_input(node, i, "Einsum"));
+  TfNode einsum = lowering.out().node("Einsum").inputs(operands);
   lowering.set(node, einsum.text("equation", node.attributes.text("equation"))
                          .integer("N", static_cast<int64_t>(node.inputs.size()))
                          .type("T", dtype)

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "export/internal/shapes.h"
 #include "export/internal/tensorflow/image_layout.h"
+#include "export/internal/tensorflow/kernel_dtype.h"
 #include "export/internal/tensorflow/lowering.h"
 
 namespace belfry::internal {
@@ -63,13 +64,15 @@ void set_image(Lowering& lowering, const GraphNode& node, const TfTensor& y) {
 
 TfTensor pool(GraphDefBuilder& out, const char* name, const TfTensor& x, const Geometry& g, const TfTensor& margin) {
   const TfTensor padded = out.pad(x, framed(0, g.padding, 0), framed(0, g.after, 0), margin);
-  return out.node(name)
-      .input(padded)
-      .type("T", x.dtype)
-      .integers("ksize", framed(1, g.kernel, 1))
-      .integers("strides", framed(1, g.strides, 1))
-      .text("padding", "VALID")
-      .output(x.dtype);
+  const c10::ScalarType dtype = kernel_dtype(name, x.dtype);
+  const TfTensor pooled = out.node(name)
+                              .input(out.cast(padded, dtype))
+                              .type("T", dtype)
+                              .integers("ksize", framed(1, g.kernel, 1))
+                              .integers("strides", framed(1, g.strides, 1))
+                              .text("padding", "VALID")
+                              .output(dtype);
+  return out.cast(pooled, x.dtype);
 }
 
 void lower_max_pool(Lowering& lowering, const GraphNode& node) {

@@ -7,10 +7,11 @@ namespace belfry::internal {
 namespace {
 
 void lower_reduction(Lowering& lowering, const GraphNode& node, const char* name) {
-  const TfTensor x = lowering.input(node, 0);
+  const bool of_bool = node.operation == Operation::kAny || node.operation == Operation::kAll;
+  const TfTensor x = of_bool ? lowering.input(node, 0) : lowering.kernel_input(node, 0, name);
   TfNode result = lowering.out().node(name);
   result.input(x).input(lowering.out().int32s(node.attributes.integers("axes")));
-  if (x.dtype != at::kBool) result.type("T", x.dtype);  // Any and All have none
+  if (!of_bool) result.type("T", x.dtype);
   if (node.attributes.flag("keep")) result.flag("keep_dims", true);
   lowering.set(node, result.output(x.dtype));
 }
@@ -37,7 +38,7 @@ void lower_arg_reduction(Lowering& lowering, const GraphNode& node) {
 
 void lower_cumulative_sum(Lowering& lowering, const GraphNode& node) {
   const TfTensor axis = lowering.out().int32(node.attributes.integer("axis"));
-  lowering.set(node, lowering.out().binary("Cumsum", lowering.input(node, 0), axis));
+  lowering.set(node, lowering.out().binary("Cumsum", lowering.kernel_input(node, 0, "Cumsum"), axis));
 }
 
 // TensorFlow's work on the last axis.
@@ -52,16 +53,21 @@ void lower_softmax(Lowering& lowering, const GraphNode& node) {
   lowering.set(node, out.swap_axes(result, rank, axis, rank - 1));
 }
 
-// The k smallest are the k greatest of the negated.
+// The other way round; without bounds, which -x has for integers, and -0 for unsigned ones.
+TfTensor in_other_order(GraphDefBuilder& out, const TfTensor& x) {
+  return out.unary(at::isIntegralType(x.dtype, false) ? "Invert" : "Neg", x);
+}
+
+// The k smallest are the k greatest in the other order.
 void lower_top_k(Lowering& lowering, const GraphNode& node) {
   GraphDefBuilder& out = lowering.out();
   const int64_t rank = lowering.type(node, 0).rank();
   const int64_t axis = node.attributes.integer("axis");
   const bool largest = node.attributes.flag("largest");
-  TfTensor x = out.swap_axes(lowering.input(node, 0), rank, axis, rank - 1);
-  if (!largest) x = out.unary("Neg", x);
+  TfTensor x = out.swap_axes(lowering.kernel_input(node, 0, "TopKV2"), rank, axis, rank - 1);
+  if (!largest) x = in_other_order(out, x);
   const TfNode top = out.node("TopKV2").input(x).input(out.cast(lowering.input(node, 1), at::kInt)).type("T", x.dtype);
-  const TfTensor values = largest ? top.output(x.dtype) : out.unary("Neg", top.output(x.dtype));
+  const TfTensor values = largest ? top.output(x.dtype) : in_other_order(out, top.output(x.dtype));
   lowering.set(node, out.swap_axes(values, rank, axis, rank - 1));
   lowering.set(node, out.cast(out.swap_axes(top.output(at::kInt, 1), rank, axis, rank - 1), at::kLong), 1);
 }

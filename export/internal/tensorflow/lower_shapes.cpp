@@ -151,8 +151,10 @@ void lower_band_part(Lowering& lowering, const GraphNode& node) {
 }
 
 void lower_range(Lowering& lowering, const GraphNode& node) {
-  const c10::ScalarType dtype = lowering.result_type(node).dtype;
-  lowering.set(node, lowering.out().node("Range").inputs(inputs_of(lowering, node)).type("Tidx", dtype).output(dtype));
+  std::vector<TfTensor> bounds;
+  for (size_t i = 0; i < node.inputs.size(); ++i) bounds.push_back(lowering.kernel_input(node, i, "Range"));
+  const c10::ScalarType dtype = bounds[0].dtype;
+  lowering.set(node, lowering.out().node("Range").inputs(bounds).type("Tidx", dtype).output(dtype));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "export/internal/tensorflow/kernel_dtype.h"
 
 namespace belfry::internal {
 namespace {
@@ -87,8 +88,17 @@ TfTensor Lowering::of(GraphValue value) {
 
 TfTensor Lowering::input(const GraphNode& node, size_t i) { return of(node.inputs.at(i)); }
 
+TfTensor Lowering::kernel_input(const GraphNode& node, size_t i, const char* operation) {
+  return out_.cast(input(node, i), kernel_dtype(operation, type(node, i).dtype));
+}
+
 TfTensor Lowering::derived(const GraphNode& node, size_t i, const at::Tensor& tensor) {
-  return out_.weight(tensor, name_of(node.inputs.at(i)));
+  auto& made = derived_[node.inputs.at(i).id];
+  for (const auto& [other, written] : made) {
+    if (other.scalar_type() == tensor.scalar_type() && at::equal(other, tensor)) return written;
+  }
+  made.emplace_back(tensor, out_.weight(tensor, name_of(node.inputs[i])));
+  return made.back().second;
 }
 
 TfTensor Lowering::permuted(const GraphNode& node, size_t i, const std::vector<int64_t>& permutation) {
@@ -112,7 +122,7 @@ TfTensor Lowering::asset(const std::string& name, const std::string& bytes) {
 }
 
 void Lowering::set(const GraphNode& node, const TfTensor& tensor, size_t output) {
-  tensors_[node.outputs.at(output).id] = tensor;
+  tensors_[node.outputs.at(output).id] = out_.cast(tensor, result_type(node, output).dtype);
 }
 
 }  // namespace belfry::internal

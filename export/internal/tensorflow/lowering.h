@@ -30,6 +30,8 @@ class Lowering {
 
   // The tensor of an input of `node`; literals are written when they are first asked for.
   TfTensor input(const GraphNode& node, size_t i);
+  // In the dtype in which TensorFlow has a kernel of that operation.
+  TfTensor kernel_input(const GraphNode& node, size_t i, const char* operation);
   TfTensor of(GraphValue value);
   bool has_input(const GraphNode& node, size_t i) const { return i < node.inputs.size(); }
   const GraphType& type(const GraphNode& node, size_t input) const { return graph_.type(node.inputs.at(input)); }
@@ -40,9 +42,11 @@ class Lowering {
   const at::Tensor* literal(const GraphNode& node, size_t input) const { return graph_.literal(node.inputs.at(input)); }
   // Input i with its axes in another order: at once where it is known, so that the graph holds it that way.
   TfTensor permuted(const GraphNode& node, size_t i, const std::vector<int64_t>& permutation);
-  // What was made of the literal that is input i: a weight of its name, where it is one.
+  // What was made of the literal that is input i: a weight of its name, where it is one. What was made of it before is
+  // not written again.
   TfTensor derived(const GraphNode& node, size_t i, const at::Tensor& tensor);
 
+  // Cast to the dtype that the graph has there.
   void set(const GraphNode& node, const TfTensor& tensor, size_t output = 0);
 
   // A file of the export's folder assets/, as the tensor of its path. One of equal name and content is the same file;
@@ -60,6 +64,7 @@ class Lowering {
   const Graph& graph_;
   GraphDefBuilder out_;
   std::unordered_map<int32_t, TfTensor> tensors_;
+  std::unordered_map<int32_t, std::vector<std::pair<at::Tensor, TfTensor>>> derived_;
   std::vector<LoweringProblem> problems_;
   std::vector<TfAsset> assets_;
   std::vector<TfTensor> initializers_;
