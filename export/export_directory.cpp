@@ -118,6 +118,7 @@ std::string export_to_directory(const std::string& base, FileSystem& files,
   ExportDirectoryOptions options = given;
   if (!options.now) options.now = unix_seconds;
   if (!options.wait_for_next_second) options.wait_for_next_second = sleep_until_next_second;
+  require(!base.empty(), "export: the folder to export to has no name");
   check_assets(files, options.assets_extra);
   const std::string temporary = join_path(base, temporary_name(options.now()));
   try {

@@ -29,6 +29,7 @@ bool is_number(const std::string& name) {
 std::string newest_export(FileSystem& files, const std::string& base) {
   std::string newest;
   for (const std::string& name : files.list(base)) {
+    if (!files.is_directory(join_path(base, name))) continue;
     const bool later = name.size() > newest.size() || (name.size() == newest.size() && name > newest);
     if (is_number(name) && later) newest = name;
   }
@@ -83,6 +84,11 @@ void check_inputs(const TensorDict& inputs, const std::vector<PredictorTensor>& 
     require(std::any_of(wanted.begin(), wanted.end(), named), "Predictor: the model has no input '", name,
             "'; its inputs are ", names_of(wanted));
   }
+  for (const auto& [name, value] : inputs) {
+    const bool is_dense = value.is_strings() || (value.tensor().defined() && value.tensor().layout() == at::kStrided &&
+                                                 !value.tensor().is_meta());
+    require(is_dense, "Predictor: input '", name, "' is not a dense tensor with values");
+  }
   std::optional<int64_t> rows;
   for (const PredictorTensor& tensor : wanted) {
     if (!inputs.contains(tensor.name)) {
@@ -120,10 +126,22 @@ struct Predictor::Model {
   TensorDict run(const PredictorMethod& method, const TensorDict& features) const;
 };
 
+// Where the model shall compute.
+at::Device device_of(const std::string& name) {
+  std::optional<at::Device> device;
+  try {
+    device = at::Device(name);
+  } catch (const c10::Error&) {
+    fail(ErrorKind::kInvalidArgument, "Predictor: '", name, "' is no device; there are cpu, cuda:0 and so on");
+  }
+  if (device->is_cpu() || (device->is_cuda() && at::hasCUDA())) return *device;
+  fail(ErrorKind::kUnimplemented, "Predictor: no model can compute on '", name, "' here");
+}
+
 void Predictor::Model::load(const std::string& file, const PredictorOptions& options) {
+  device = device_of(options.device);
   jit::ExtraFilesMap extra{{kSignatureFile, ""}, {kReceiverFile, ""}};
   try {
-    device = at::Device(options.device);
     module = jit::load(file, device, extra);
     module.eval();
     internal::move_constants(module, device);
@@ -202,24 +220,29 @@ Predictor::~Predictor() = default;
 Predictor::Predictor(Predictor&&) noexcept = default;
 Predictor& Predictor::operator=(Predictor&&) noexcept = default;
 
+const Predictor::Model& Predictor::model() const {
+  if (!model_) fail(ErrorKind::kFailedPrecondition, "Predictor: it was moved from");
+  return *model_;
+}
+
 std::vector<std::string> Predictor::signature_names() const {
   std::vector<std::string> names;
-  for (const auto& [name, method] : model_->methods) names.push_back(name);
+  for (const auto& [name, method] : model().methods) names.push_back(name);
   return names;
 }
 
 const PredictorSignature& Predictor::signature(const std::string& name) const {
-  const auto found = model_->methods.find(name);
-  if (found == model_->methods.end()) {
-    fail(ErrorKind::kNotFound, "Predictor: there is no signature '", name, "'; there are ", names_of(model_->methods));
+  const auto found = model().methods.find(name);
+  if (found == model().methods.end()) {
+    fail(ErrorKind::kNotFound, "Predictor: there is no signature '", name, "'; there are ", names_of(model().methods));
   }
   return found->second.signature;
 }
 
 TensorDict Predictor::predict(const TensorDict& inputs, const std::string& name) const {
   signature(name);
-  const PredictorMethod& method = model_->methods.at(name);
-  return model_->run(method, model_->features(method, inputs));
+  const PredictorMethod& method = model().methods.at(name);
+  return model().run(method, model().features(method, inputs));
 }
 
 }  // namespace belfry

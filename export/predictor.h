@@ -12,8 +12,8 @@
 
 namespace belfry {
 
-// A tensor that a signature takes or gives. -1 in the shape is the batch, or a length. Of a foreign file nothing but the name is
-// known: `is_typed` is then false.
+// A tensor that a signature takes or gives. -1 in the shape is the batch, or a length. Of a foreign file nothing but
+// the name is known: `is_typed` is then false.
 struct PredictorTensor {
   std::string name;
   GraphType type = {};
@@ -34,15 +34,17 @@ struct PredictorOptions {
   std::string device = "cpu";
 };
 
-// Loads the TorchScript part of an export. Immutable after that: threads may use one object at the same time.
+// Loads the TorchScript part of an export. Immutable after that: threads may use one object at the same time. All calls
+// on one that was moved from are kFailedPrecondition.
 class Predictor {
  public:
   // `path`: the folder of an export (BASE/<seconds>), a folder of such folders, whose newest is taken, or a TorchScript
   // file, which may come from elsewhere: it then has one signature, serving_default, which calls `forward` with the
   // inputs in the order of its arguments; the outputs are "output" for a lone tensor, "output_0", ... for a tuple or a
   // list, and the keys of a dict.
-  // kNotFound: there is none of that. kDataLoss, with the file: it is damaged, or its description does not fit it.
-  // kUnimplemented: the export has no TorchScript part.
+  // kNotFound: there is none of that. kDataLoss, with the file: it cannot be read, or its description does not fit it;
+  // flipped bits in weights are not noticed, as LibTorch does not look at the file's checksums. kUnimplemented: the
+  // export has no TorchScript part, or there is no such device. kInvalidArgument: what `device` names is none.
   explicit Predictor(const std::string& path, const PredictorOptions& options = {});
   ~Predictor();
   Predictor(Predictor&&) noexcept;
@@ -63,6 +65,7 @@ class Predictor {
 
  private:
   struct Model;
+  const Model& model() const;
   std::unique_ptr<const Model> model_;
 };
 

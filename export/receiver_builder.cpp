@@ -142,6 +142,11 @@ ServingInputReceiverFn build_raw_serving_input_receiver_fn(std::vector<std::pair
 ServingInputReceiverFn build_parsing_serving_input_receiver_fn(FeatureSpecs feature_spec,
                                                                ParsingReceiverOptions options) {
   check(feature_spec);
+  for (const auto& [name, range] : options.ranges) {
+    const auto named = [&, &wanted = name](const auto& feature) { return feature.first == wanted; };
+    require(std::any_of(feature_spec.begin(), feature_spec.end(), named), "receiver: there is a range for '", name,
+            "', and no such feature");
+  }
   return [feature_spec = std::move(feature_spec), options = std::move(options)] {
     ReceiverBuilder receiver;
     const GraphValue examples = receiver.input(kExamples, {.dtype = kString, .shape = {-1}});

@@ -76,7 +76,8 @@ ServingInputReceiverFn build_raw_serving_input_receiver_fn(std::vector<std::pair
 struct ParsingReceiverOptions {
   // Behind the parsing.
   ReceiverTransform transform = {};
-  // Ranges of int64 features, [low, high) by name, that are tried while tracing; {0, 2} for others.
+  // Ranges of int64 features, [low, high) by name, that are tried while tracing; {0, 2} for others. kInvalidArgument
+  // for a name that the spec lacks.
   std::map<std::string, std::pair<int64_t, int64_t>> ranges = {};
 };
 

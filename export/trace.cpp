@@ -130,6 +130,10 @@ std::shared_ptr<jit::Graph> run_traced(const jit::Stack& stack, const TraceReque
   try {
     return jit::tracer::trace(stack, run, no_names, true, false, &module).first->graph;
   } catch (const c10::Error& error) {
+    const bool reads_parameter =
+        std::string_view(error.what()).find("requires grad as a constant") != std::string::npos;
+    require(!reads_parameter, "export: the model reads a parameter that is none of its variables; a module comes from ",
+            "ctx.module(), and a variable from ctx.variable()");
     if (!returned) throw;
     fail(ErrorKind::kUnimplemented,
          "export: LibTorch's tracer cannot hold the model: ", error.what_without_backtrace());

@@ -28,7 +28,7 @@ struct TraceRequest {
   std::function<TensorDict(const Features& features)> function;
   ServingInputReceiver receiver;
   // Parameters and buffers, told apart by identity: the function has to read these very tensors. Other tensors that it
-  // reads become constants.
+  // reads become constants, but for those that require gradients.
   NamedTensors variables = {};
 };
 

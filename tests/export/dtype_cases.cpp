@@ -188,8 +188,7 @@ ExportCases index_cases() {
 
 ExportCases dtype_cases() {
   ExportCases all = double_cases();
-  for (ExportCase& one : small_cases()) all.push_back(std::move(one));
-  for (const auto part : {integer_cases, bool_cases, index_cases}) {
+  for (const auto part : {small_cases, bool_cases, index_cases}) {
     for (ExportCase& one : part()) all.push_back(std::move(one));
   }
   for (const c10::ScalarType dtype : {at::kByte, at::kChar, at::kShort, at::kInt, at::kHalf, at::kBFloat16}) {

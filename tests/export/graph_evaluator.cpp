@@ -157,13 +157,23 @@ at::Tensor evaluate_reduction(const GraphNode& node, const at::Tensor& x) {
   }
 }
 
+// LibTorch's argmax has no bool.
+at::Tensor numbers_of_bool(const at::Tensor& x) { return x.scalar_type() == at::kBool ? x.to(at::kByte) : x; }
+
+// Of equal values the first, which at::topk does not promise.
+Outputs evaluate_top_k(const GraphNode& node, const at::Tensor& x, int64_t k) {
+  const int64_t axis = node.attributes.integer("axis");
+  const auto [values, places] = at::sort(x, /*stable=*/true, axis, node.attributes.flag("largest"));
+  return {values.narrow(axis, 0, k), places.narrow(axis, 0, k)};
+}
+
 at::Tensor evaluate_along_axis(const GraphNode& node, const at::Tensor& x) {
   const int64_t axis = node.attributes.integer("axis");
   switch (node.operation) {
     case Operation::kArgMax:
-      return x.argmax(axis, node.attributes.flag("keep"));
+      return numbers_of_bool(x).argmax(axis, node.attributes.flag("keep"));
     case Operation::kArgMin:
-      return x.argmin(axis, node.attributes.flag("keep"));
+      return numbers_of_bool(x).argmin(axis, node.attributes.flag("keep"));
     case Operation::kCumulativeSum:
       return x.cumsum(axis, x.scalar_type());
     case Operation::kSoftmax:
@@ -383,11 +393,7 @@ std::vector<at::Tensor> evaluate_node(const GraphNode& node, const std::vector<a
     return {evaluate_binary(operation, in.at(0), in.at(1))};
   }
   if (is_between(operation, Operation::kSum, Operation::kAll)) return {evaluate_reduction(node, in.at(0))};
-  if (operation == Operation::kTopK) {
-    const auto [values, places] =
-        in[0].topk(in[1].item<int64_t>(), node.attributes.integer("axis"), node.attributes.flag("largest"));
-    return {values, places};
-  }
+  if (operation == Operation::kTopK) return evaluate_top_k(node, in.at(0), in.at(1).item<int64_t>());
   if (is_between(operation, Operation::kArgMax, Operation::kLogSoftmax)) return {evaluate_along_axis(node, in.at(0))};
   if (operation == Operation::kSelect) return {at::where(in.at(0), in.at(1), in.at(2))};
   if (operation == Operation::kSplit) {

@@ -88,8 +88,9 @@ void check_attributes(const proto::onnx::NodeProto& node) {
 
 size_t element_size(int32_t type) {
   static const std::map<int32_t, size_t> sizes{
-      {TensorProto::FLOAT, 4}, {TensorProto::DOUBLE, 8}, {TensorProto::INT64, 8},  {TensorProto::INT32, 4},
-      {TensorProto::BOOL, 1},  {TensorProto::UINT8, 1},  {TensorProto::FLOAT16, 2}};
+      {TensorProto::FLOAT, 4}, {TensorProto::DOUBLE, 8}, {TensorProto::INT64, 8},   {TensorProto::INT32, 4},
+      {TensorProto::BOOL, 1},  {TensorProto::UINT8, 1},  {TensorProto::FLOAT16, 2}, {TensorProto::BFLOAT16, 2},
+      {TensorProto::INT8, 1},  {TensorProto::INT16, 2}};
   return sizes.at(type);
 }
 
@@ -233,6 +234,7 @@ TEST_CASE("The gates of an LSTM are in ONNX's order", "[export][onnx]") {
 
 TEST_CASE("A weight that is used twice in one layout is one initializer", "[export][onnx]") {
   torch::nn::LSTM lstm(torch::nn::LSTMOptions(6, 6).batch_first(true));
+  lstm->eval();
   const auto function = [lstm](const at::Tensor& x) mutable {
     return std::get<0>(lstm->forward(std::get<0>(lstm->forward(x))));
   };

@@ -66,6 +66,7 @@ TEST_CASE("The newest export of a folder is taken", "[export][predictor]") {
   exported(folder, small_request(at::tensor({1.0F, 1.0F})));
   exported(folder, small_request(at::tensor({5.0F, 5.0F})));
   const at::Tensor x = at::ones({1, 2});
+  write_file_atomically(posix_file_system(), folder.file("9999999999999"), "a file, and no export");
   CHECK(close(Predictor(folder.path()).predict({{"x", x}})["y"], x * 5));
   CHECK_FAILS(Predictor(folder.path() + "/none"), ErrorKind::kNotFound, "none");
   const TemporaryDirectory empty;
@@ -175,6 +176,22 @@ TEST_CASE("What the model refuses is told in its words, and the predictor stays 
   CHECK_FAILS(predictor.predict({{"id", at::tensor({9}, at::kLong)}}), ErrorKind::kInvalidArgument,
               "index out of range");
   CHECK(close(predictor.predict({{"id", at::tensor({3}, at::kLong)}})["y"], table.narrow(0, 3, 1)));
+}
+
+TEST_CASE("A predictor says what it cannot do", "[export][predictor]") {
+  const TemporaryDirectory folder;
+  const std::string path = exported(folder, small_request(at::tensor({2.0F, 3.0F})));
+  CHECK_FAILS(Predictor(path, {.device = "nonsense"}), ErrorKind::kInvalidArgument, "'nonsense'");
+  CHECK_FAILS(Predictor(path, {.device = "meta"}), ErrorKind::kUnimplemented, "'meta'");
+  Predictor predictor(path);
+  const auto invalid = ErrorKind::kInvalidArgument;
+  CHECK_FAILS(predictor.predict({{"x", at::Tensor()}}), invalid, "'x' is not a dense tensor");
+  CHECK_FAILS(predictor.predict({{"x", at::ones({1, 2}).to_sparse()}}), invalid, "'x' is not a dense tensor");
+  CHECK_FAILS(predictor.predict({{"x", at::ones({1, 2}, at::TensorOptions("meta"))}}), invalid, "not a dense tensor");
+  const Predictor other(std::move(predictor));
+  CHECK_FAILS(predictor.predict({{"x", at::ones({1, 2})}}), ErrorKind::kFailedPrecondition, "moved from");
+  CHECK_FAILS(predictor.signature_names(), ErrorKind::kFailedPrecondition, "moved from");
+  CHECK(other.predict({{"x", at::ones({1, 2})}})["y"].numel() == 2);
 }
 
 TEST_CASE("Threads share a predictor", "[export][predictor]") {

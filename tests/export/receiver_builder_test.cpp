@@ -90,6 +90,8 @@ TEST_CASE("A receiver that gives the model no numbers is refused", "[export][rec
   CHECK_FAILS(build_raw_serving_input_receiver_fn({{"word", kWord}}), ErrorKind::kInvalidArgument, "ReceiverBuilder");
   CHECK_FAILS(build_parsing_serving_input_receiver_fn({{"x", FixedLenFeature{.dtype = at::kInt}}}),
               ErrorKind::kInvalidArgument, "'x'");
+  CHECK_FAILS(build_parsing_serving_input_receiver_fn({{"x", FixedLenFeature{}}}, {.ranges = {{"z", {0, 3}}}}),
+              ErrorKind::kInvalidArgument, "'z'");
   const auto words = build_parsing_serving_input_receiver_fn({{"w", FixedLenFeature{.dtype = kString}}});
   CHECK_FAILS(words(), ErrorKind::kInvalidArgument, "'w' is strings");
 }

@@ -182,6 +182,7 @@ TEST_CASE("Weights are constants named after their variables", "[export][savedmo
 TEST_CASE("A weight that is used twice in one layout is written once", "[export][savedmodel]") {
   torch::nn::Conv1d conv(torch::nn::Conv1dOptions(4, 4, 3).padding(1));
   torch::nn::LSTM lstm(torch::nn::LSTMOptions(6, 6).batch_first(true));
+  lstm->eval();
   NamedTensors variables = named_tensors("conv", *conv);
   for (const auto& one : named_tensors("lstm", *lstm)) variables.push_back(one);
   const auto function = [=](const at::Tensor& x) mutable {
@@ -221,6 +222,19 @@ TEST_CASE("What only ONNX expresses is refused", "[export][savedmodel][refusal]"
     const SavedModel model = written(one.request);
     CHECK(model.bytes.empty());
     CHECK_FALSE(model.problems.empty());
+  }
+}
+
+TEST_CASE("Names that differ in case alone are names of different nodes all the same", "[export][savedmodel]") {
+  const auto function = [](const Features& features) -> TensorDict {
+    return {{"Y", features["x"] * 2}, {"y", features["x"] * 3}};
+  };
+  const auto meta = decoded(written({function, ServingInputReceiver(Specs{{"x", {.shape = {-1, 2}}}}), {}}));
+  std::set<std::string> names;
+  for (const auto& [name, node] : nodes_of(meta)) {
+    std::string lower = name;
+    for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    CHECK(names.insert(lower).second);
   }
 }
 

@@ -14,7 +14,8 @@ GraphValue multiply_axis(GraphBuilder& graph, GraphValue x, int64_t axis, const 
 
 int64_t fixed_size(GraphBuilder& graph, GraphValue x, int64_t axis) {
   const int64_t size = graph.type(x).shape.at(axis);
-  if (size == kFreeSize) fail(ErrorKind::kUnimplemented, "axis ", axis, " of its operand varies with the batch");
+  if (size == kFreeSize)
+    fail(ErrorKind::kUnimplemented, "axis ", axis, " of its operand varies from request to request");
   return size;
 }
 

@@ -15,7 +15,7 @@ int64_t bag_length(Call& call) {
   const at::Tensor* start = call.graph().graph().literal(offsets.inputs[0]);
   if (!start || start->item<int64_t>() != 0) refuse_call("its bags have lengths of their own");
   const at::Tensor* length = call.graph().graph().literal(offsets.inputs[2]);
-  if (!length) refuse_call("the length of its bags varies with the batch");
+  if (!length) refuse_call("the length of its bags varies from request to request");
   return length->item<int64_t>();
 }
 

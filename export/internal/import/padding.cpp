@@ -63,7 +63,7 @@ Item pad_by_rows(Call& call, bool circular) {
   for (int64_t axis = 0; axis < graph.rank(x); ++axis) {
     if (margins.before[axis] == 0 && margins.after[axis] == 0) continue;
     const int64_t size = graph.type(x).shape[axis];
-    if (size == kFreeSize) refuse_call("it pads an axis that varies with the batch");
+    if (size == kFreeSize) refuse_call("it pads an axis that varies from request to request");
     const at::Tensor rows = repeated_rows(size, margins.before[axis], margins.after[axis], circular);
     x = graph.gather(x, graph.constant(rows), axis);
   }

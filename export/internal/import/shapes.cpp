@@ -194,7 +194,7 @@ Item channel_shuffle(Call& call) {
 
 GraphValue rolled(GraphBuilder& graph, GraphValue x, int64_t shift, int64_t axis) {
   const int64_t size = graph.type(x).shape[axis];
-  if (size == kFreeSize) refuse_call("it rolls an axis that varies with the batch");
+  if (size == kFreeSize) refuse_call("it rolls an axis that varies from request to request");
   const int64_t split = ((-shift % size) + size) % size;
   if (split == 0) return x;
   const auto parts = graph.split(x, {split, size - split}, axis);

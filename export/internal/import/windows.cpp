@@ -15,7 +15,7 @@ at::Tensor window_places(int64_t count, int64_t size, int64_t step, int64_t dila
 
 int64_t known_size(Call& call, GraphValue x, int64_t axis) {
   const int64_t size = call.graph().type(x).shape.at(axis);
-  if (size == kFreeSize) refuse_call("it takes an axis that varies with the batch apart");
+  if (size == kFreeSize) refuse_call("it takes an axis that varies from request to request apart");
   return size;
 }
 

@@ -26,7 +26,7 @@ Integers padding_behind(Lowering& lowering, const GraphNode& node) {
   if (!attributes.flag("ceil")) return behind;
   for (size_t i = 0; i < behind.size(); ++i) {
     const int64_t size = lowering.type(node, 0).shape.at(i + 2);
-    if (size == kFreeSize) fail(ErrorKind::kUnimplemented, "ceil_mode over a size that varies with the batch");
+    if (size == kFreeSize) fail(ErrorKind::kUnimplemented, "ceil_mode over a size that varies from request to request");
     const Window window{attributes.integers("kernel")[i],
                         attributes.integers("strides")[i],
                         behind[i],

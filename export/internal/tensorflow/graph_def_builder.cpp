@@ -18,6 +18,11 @@ bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
 }
 
+std::string in_lower_case(std::string name) {
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
 }  // namespace
 
 std::string node_name(const std::string& wanted) {
@@ -117,7 +122,7 @@ TfTensor TfNode::output(c10::ScalarType dtype, int index) const {
 
 std::string GraphDefBuilder::unique_name(const std::string& wanted) {
   std::string name = wanted;
-  while (!names_.insert(name).second) name = concat(wanted, "_", ++counts_[wanted]);
+  while (!names_.insert(in_lower_case(name)).second) name = concat(wanted, "_", ++counts_[wanted]);
   return name;
 }
 

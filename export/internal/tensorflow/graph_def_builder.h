@@ -129,7 +129,7 @@ class GraphDefBuilder {
   proto::GraphDef graph_;
   std::vector<TfVariable> variables_;
   std::string scope_;
-  std::unordered_set<std::string> names_;
+  std::unordered_set<std::string> names_;  // in lower case: TensorFlow 2 loads no two that differ in that alone
   std::unordered_map<std::string, int> counts_;
   std::unordered_map<std::string, TfTensor> constants_;
   std::unordered_map<std::string, Transposed> transposed_;

@@ -153,7 +153,7 @@ TfTensor result_shape(Lowering& lowering, const GraphNode& node, const TfTensor&
   GraphDefBuilder& out = lowering.out();
   const Integers spatial(lowering.result_type(node).shape.begin() + 2, lowering.result_type(node).shape.end());
   if (std::find(spatial.begin(), spatial.end(), kFreeSize) != spatial.end()) {
-    fail(ErrorKind::kUnimplemented, "the size of its image varies with the batch");
+    fail(ErrorKind::kUnimplemented, "the size of its image varies from request to request");
   }
   const TfTensor batch = out.squeeze(out.slice(out.shape(x), 1, 0, 0, 1), {0});
   std::vector<TfTensor> sizes{out.cast(batch, at::kInt)};

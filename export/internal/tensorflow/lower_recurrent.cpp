@@ -33,7 +33,7 @@ class Unrolled {
         time_(lowering.type(node, 0).shape[0]),
         hidden_(lowering.input(node, 1)),
         weight_(lowering.input(node, first_weight(node) + 1)) {
-    if (time_ == kFreeSize) fail(ErrorKind::kUnimplemented, "the number of its steps varies with the batch");
+    if (time_ == kFreeSize) fail(ErrorKind::kUnimplemented, "the number of its steps varies from request to request");
     if (node.operation == Operation::kLstm) cell_ = lowering.input(node, 2);
     TfTensor gates = linear(out_, lowering.input(node, 0), lowering.input(node, first_weight(node)), true);
     if (has_biases(node)) {
