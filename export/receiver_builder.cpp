@@ -17,7 +17,9 @@ TensorSpec spec_of(const GraphType& type, internal::IdRange range) {
 }
 
 void require_operations(const Graph& graph) {
-  for (const size_t number : graph.live_nodes()) internal::ReceiverNode(graph, graph.nodes()[number]);
+  for (const size_t number : graph.live_nodes()) {
+    internal::require_runs_in_receiver(graph.nodes()[number].operation);
+  }
 }
 
 // A feature that no tensor of the alternative leads to would read what the request does not give.

@@ -28,4 +28,9 @@ std::vector<std::string> problem_texts(const std::vector<LoweringProblem>& probl
   return texts;
 }
 
+std::string folder_of(const std::string& variable) {
+  const size_t slash = variable.rfind('/');
+  return slash == std::string::npos ? "" : variable.substr(0, slash);
+}
+
 }  // namespace belfry::internal

@@ -16,4 +16,7 @@ struct LoweringProblem {
 // A line for each kind of problem, sorted, with the number of times and all its places.
 std::vector<std::string> problem_texts(const std::vector<LoweringProblem>& problems);
 
+// Where the nodes of an operation near that variable go: "net/fc1" of "net/fc1/weight".
+std::string folder_of(const std::string& variable);
+
 }  // namespace belfry::internal

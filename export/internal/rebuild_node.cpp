@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "export/internal/check_tensor_spec.h"
 #include "export/internal/parsed_features.h"
+#include "export/internal/receiver_node.h"
 
 namespace belfry::internal {
 namespace {
@@ -46,10 +47,7 @@ Values parse_example(const Given& given) {
 }
 
 Values vocabulary_lookup(const Given& given) {
-  const GraphAttributes& attributes = given.attributes;
-  const Vocabulary words(attributes.strings("words").to_vector(), {.num_oov_buckets = attributes.integer("buckets"),
-                                                                   .default_value = attributes.integer("default")});
-  return {given.graph.vocabulary_lookup(given.x(), words)};
+  return {given.graph.vocabulary_lookup(given.x(), vocabulary_of(given.attributes))};
 }
 
 Values cross_hash(const Given& given) {

@@ -18,11 +18,6 @@ namespace {
 using Values = std::vector<Value>;
 using Function = Values (*)(const ReceiverNode& node, const Values& in);
 
-Vocabulary vocabulary_of(const GraphAttributes& attributes) {
-  return Vocabulary(attributes.strings("words").to_vector(),
-                    {.num_oov_buckets = attributes.integer("buckets"), .default_value = attributes.integer("default")});
-}
-
 Values run_parse_example(const ReceiverNode& node, const Values& in) {
   Values values;
   for (const auto& [name, value] : parse_example(in.at(0).strings(), node.specs())) values.push_back(value);
@@ -165,13 +160,19 @@ const std::unordered_map<Operation, Function>& functions() {
 
 }  // namespace
 
-bool runs_in_receiver(Operation operation) { return operation == Operation::kInput || functions().contains(operation); }
+Vocabulary vocabulary_of(const GraphAttributes& attributes) {
+  return Vocabulary(attributes.strings("words").to_vector(),
+                    {.num_oov_buckets = attributes.integer("buckets"), .default_value = attributes.integer("default")});
+}
+
+void require_runs_in_receiver(Operation operation) {
+  if (operation == Operation::kInput || functions().contains(operation)) return;
+  fail(ErrorKind::kUnimplemented, "receiver: ", to_string(operation),
+       " is no work on strings and examples; it belongs into the model");
+}
 
 ReceiverNode::ReceiverNode(const Graph& graph, const GraphNode& node) : graph_(&graph), node_(&node) {
-  if (!runs_in_receiver(node.operation)) {
-    fail(ErrorKind::kUnimplemented, "receiver: ", to_string(node.operation),
-         " is no work on strings and examples; it belongs into the model");
-  }
+  require_runs_in_receiver(node.operation);
   if (node.operation == Operation::kParseExample) {
     std::vector<GraphType> types;
     for (const GraphValue output : node.outputs) types.push_back(graph.type(output));

@@ -15,8 +15,11 @@ namespace belfry::internal {
 // far beyond the features of any batch.
 inline constexpr int64_t kMostReceiverValues = int64_t{1} << 28;
 
-// Whether a receiver's graph can have it.
-bool runs_in_receiver(Operation operation);
+// kUnimplemented for an operation that a receiver's graph cannot have.
+void require_runs_in_receiver(Operation operation);
+
+// The vocabulary of a kVocabularyLookup.
+Vocabulary vocabulary_of(const GraphAttributes& attributes);
 
 // A node with what is made of its attributes once. The graph has to live as long. Threads may share it.
 class ReceiverNode {

@@ -22,12 +22,6 @@ const LoweringTable& lowering_table() {
   return table;
 }
 
-// The folder of a variable: "net/fc1" of "net/fc1/weight".
-std::string folder_of(const std::string& variable) {
-  const size_t slash = variable.rfind('/');
-  return slash == std::string::npos ? "" : variable.substr(0, slash);
-}
-
 }  // namespace
 
 template <class Part>

@@ -28,12 +28,6 @@ bool is_literal(Operation operation) {
          operation == Operation::kStringConstant;
 }
 
-// The folder of a variable: "net/fc1" of "net/fc1/weight".
-std::string folder_of(const std::string& variable) {
-  const size_t slash = variable.rfind('/');
-  return slash == std::string::npos ? "" : variable.substr(0, slash);
-}
-
 }  // namespace
 
 void Lowering::run() {
