@@ -26,7 +26,9 @@ struct PredictorSignature {
   std::vector<PredictorTensor> inputs = {};  // what a request has to hold
   std::vector<PredictorTensor> features =
       {};  // what the model takes: the same but where a receiver makes them of inputs
-  std::vector<PredictorTensor> outputs = {};  // of type kString where ids have names
+  // Of type kString where ids have names. Scores with names and without ids have "classes" beside them: the names of
+  // their columns, in each row.
+  std::vector<PredictorTensor> outputs = {};
 };
 
 struct PredictorOptions {

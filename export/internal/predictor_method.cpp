@@ -19,11 +19,31 @@ std::vector<PredictorTensor> tensors_of(const Json& described) {
   return tensors;
 }
 
+std::vector<std::string> texts_of(const Json& described) {
+  std::vector<std::string> texts;
+  for (const Json& one : described) texts.push_back(text_from_json(one));
+  return texts;
+}
+
 ExportKind kind_of(const std::string& name) {
   for (const ExportKind kind : {ExportKind::kPredict, ExportKind::kClassification, ExportKind::kRegression}) {
     if (to_string(kind) == name) return kind;
   }
   fail(ErrorKind::kDataLoss, "there is no signature of kind '", name, "'");
+}
+
+// As a SavedModel of the same signature does.
+void add_column_names(PredictorMethod& method, const Json& described) {
+  auto& outputs = method.signature.outputs;
+  const bool is_scores = outputs.size() == 1 && outputs[0].name == "scores";
+  if (method.signature.kind != ExportKind::kClassification || !is_scores || !described.contains("class_names")) return;
+  method.column_names = texts_of(described.at("class_names"));
+  const auto columns = static_cast<int64_t>(method.column_names.size());
+  const std::vector<int64_t> shape = outputs[0].type.shape;
+  if (shape.size() != 2 || (shape[1] != columns && shape[1] != -1)) {
+    fail(ErrorKind::kDataLoss, "there are ", columns, " class names for scores of ", to_string(outputs[0].type));
+  }
+  outputs.push_back({"classes", {kString, {shape[0], columns}}});
 }
 
 PredictorMethod method_of(const std::string& name, const Json& described) {
@@ -34,9 +54,10 @@ PredictorMethod method_of(const std::string& name, const Json& described) {
     const Json& output = described.at("outputs")[i];
     if (!output.contains("vocabulary")) continue;
     PredictorTensor& tensor = method.signature.outputs[i];
-    for (const Json& word : output.at("vocabulary")) method.vocabularies[tensor.name].push_back(text_from_json(word));
+    method.vocabularies[tensor.name] = texts_of(output.at("vocabulary"));
     tensor.type.dtype = kString;
   }
+  add_column_names(method, described);
   return method;
 }
 
@@ -91,6 +112,12 @@ StringTensor words_of(const at::Tensor& ids, const std::vector<std::string>& wor
   return {std::move(result), ids.sizes().vec()};
 }
 
+StringTensor in_each_row(const std::vector<std::string>& names, int64_t rows) {
+  std::vector<std::string> result;
+  for (int64_t row = 0; row < rows; ++row) result.insert(result.end(), names.begin(), names.end());
+  return {std::move(result), {rows, static_cast<int64_t>(names.size())}};
+}
+
 at::Tensor tensor_of(const c10::IValue& value, const SharedMemory& shared) {
   require(value.isTensor(), "the model answers with ", value.tagKind(), " where a tensor is wanted");
   return shared.own(value.toTensor().detach()).cpu();
@@ -136,9 +163,9 @@ TensorDict named_outputs(const PredictorMethod& method, const c10::IValue& resul
   if (method.signature.outputs.empty()) return foreign_outputs(result, shared);
   const std::vector<c10::IValue> elements = elements_of(result);
   const auto& described = method.signature.outputs;
-  if (elements.size() != described.size()) {
-    fail(ErrorKind::kDataLoss, "the model gives ", elements.size(), " tensors and is described with ",
-         described.size());
+  const size_t computed = described.size() - (method.column_names.empty() ? 0 : 1);
+  if (elements.size() != computed) {
+    fail(ErrorKind::kDataLoss, "the model gives ", elements.size(), " tensors and is described with ", computed);
   }
   TensorDict outputs;
   for (size_t i = 0; i < elements.size(); ++i) {
@@ -149,6 +176,9 @@ TensorDict named_outputs(const PredictorMethod& method, const c10::IValue& resul
     } else {
       outputs.set(described[i].name, words_of(tensor, words->second, described[i].name));
     }
+  }
+  if (!method.column_names.empty()) {
+    outputs.set(described.back().name, in_each_row(method.column_names, outputs.at("scores").rows()));
   }
   return outputs;
 }

@@ -17,6 +17,8 @@ struct PredictorMethod {
   PredictorSignature signature;
   std::string method;
   std::map<std::string, std::vector<std::string>> vocabularies = {};  // by output: what its ids stand for
+  // Of scores without ids: the names of their columns, which every row gets as "classes".
+  std::vector<std::string> column_names = {};
 };
 
 // Of the description inside an export, or of a foreign module's `forward`. kDataLoss when the description is damaged or

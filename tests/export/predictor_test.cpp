@@ -61,6 +61,28 @@ TEST_CASE("A predictor answers as the model that was exported", "[export][predic
   }
 }
 
+TEST_CASE("Scores with names and without ids have their names as classes", "[export][predictor][E68]") {
+  const TemporaryDirectory folder;
+  ExportRequest request = small_request(at::tensor({2.0F, 3.0F}));
+  request.function = [](const Features& features) {
+    return ExportOutputs{
+        {kServingDefault, ClassificationOutput{.scores = features["x"], .class_names = {"no", "yes"}}}};
+  };
+  request.variables = {};
+  const Predictor predictor(exported(folder, request));
+  REQUIRE(predictor.signature().outputs.size() == 2);
+  CHECK(predictor.signature().outputs[1].name == "classes");
+  CHECK(predictor.signature().outputs[1].type == GraphType{kString, {-1, 2}});
+  for (const int64_t rows : {3, 1}) {
+    const at::Tensor x = at::randn({rows, 2});
+    const TensorDict outputs = predictor.predict(x);
+    CHECK(close(outputs["scores"], x));
+    const StringTensor& classes = outputs.strings("classes");
+    CHECK(classes.sizes() == std::vector<int64_t>{rows, 2});
+    for (int64_t i = 0; i < 2 * rows; ++i) CHECK(classes[i] == (i % 2 == 0 ? "no" : "yes"));
+  }
+}
+
 TEST_CASE("The newest export of a folder is taken", "[export][predictor]") {
   const TemporaryDirectory folder;
   exported(folder, small_request(at::tensor({1.0F, 1.0F})));

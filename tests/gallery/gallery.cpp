@@ -13,6 +13,12 @@ Features features_of(const GalleryModel& model, const TensorDict& request) {
   return model.features ? model.features(request) : request;
 }
 
+StringTensor in_each_row(const std::vector<std::string>& names, int64_t rows) {
+  std::vector<std::string> all;
+  for (int64_t row = 0; row < rows; ++row) all.insert(all.end(), names.begin(), names.end());
+  return {std::move(all), {rows, static_cast<int64_t>(names.size())}};
+}
+
 InputFn training_input(const GalleryModel& model) {
   const Features features = features_of(model, model.request(kRows));
   const TensorInputOptions options{.batch_size = 16, .num_epochs = kForever, .shuffle = true};
@@ -52,7 +58,12 @@ std::map<std::string, TensorDict> wanted_answers(const GalleryModel& model, Esti
   const Predictions predictions = estimator.predict(features_of(model, request));
   std::map<std::string, TensorDict> answers;
   for (const std::string& signature : predictor.signature_names()) {
+    const auto names = model.class_names.find(signature);
     for (const PredictorTensor& output : predictor.signature(signature).outputs) {
+      if (output.name == "classes" && names != model.class_names.end()) {
+        answers[signature].set(output.name, in_each_row(names->second, request.rows()));
+        continue;
+      }
       const auto named = model.predictions.find(signature + "/" + output.name);
       const std::string& prediction = named == model.predictions.end() ? output.name : named->second;
       answers[signature].set(output.name, predictions.at(prediction));

@@ -23,6 +23,8 @@ struct GalleryModel {
   std::function<Features(const TensorDict& request)> features = {};
   // Of "SIGNATURE/OUTPUT", the prediction that it serves, where that has another name.
   std::map<std::string, std::string> predictions = {};
+  // Of a signature of scores without ids: the names of their columns, which every row gets as "classes".
+  std::map<std::string, std::vector<std::string>> class_names = {};
   // Formats that cannot hold the model, with a part of the reason.
   std::map<ExportFormat, std::string> refused = {};
 };

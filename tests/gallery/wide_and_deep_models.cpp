@@ -122,6 +122,7 @@ const FeatureSpecs& people_specs() {
 GalleryModels wide_and_deep_models() {
   const std::map<std::string, std::string> served{{"serving_default/scores", "probabilities"},
                                                   {"regression/outputs", "first"}};
+  const std::map<std::string, std::vector<std::string>> classes{{kServingDefault, {"low", "middle", "high"}}};
   return {
       {.name = "wide_and_deep_of_strings",
        .estimator = estimator_of(wide_and_deep_fn),
@@ -132,7 +133,8 @@ GalleryModels wide_and_deep_models() {
                                                         {"numbers", {.shape = {-1, 2}}}},
                                                        add_ids),
        .features = with_ids,
-       .predictions = served},
+       .predictions = served,
+       .class_names = classes},
       {.name = "wide_and_deep_of_examples",
        .estimator = estimator_of(wide_and_deep_fn),
        .request = people_as_examples,
@@ -142,7 +144,8 @@ GalleryModels wide_and_deep_models() {
            [](const TensorDict& request) {
              return with_ids(parse_example(request.strings(kExamples), people_specs()));
            },
-       .predictions = served},
+       .predictions = served,
+       .class_names = classes},
   };
 }
 

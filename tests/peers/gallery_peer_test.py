@@ -44,8 +44,7 @@ def check_signature(function, call, wanted, what):
     if list(function.structured_input_signature[1]) == ["inputs"]:  # of Classify and Regress, whatever the receiver says
         inputs = {"inputs": next(iter(inputs.values()))}
     outputs = function(**{name: tf.constant(array) for name, array in inputs.items()})
-    names = set(outputs) if "classes" in wanted else set(outputs) - {"classes"}  # of scores with names: strings alone
-    if names != set(wanted):
+    if set(outputs) != set(wanted):
         return [f"{what}: outputs {sorted(outputs)} instead of {sorted(wanted)}"]
     problems = [(name, difference(outputs[name].numpy(), to_array(wanted[name]))) for name in wanted]
     return [f"{what}: {name}: {problem}" for name, problem in problems if problem]
