@@ -9,12 +9,13 @@
 namespace belfry::internal {
 namespace {
 
-// Inputs with one row.
-Features one_row(const ServingInputReceiver& receiver) {
+// Inputs with two rows: of one, a batch norm in training mode fails in words of its own, before the trace can say what
+// to do.
+Features two_rows(const ServingInputReceiver& receiver) {
   Features features;
   for (const ServingInput& input : receiver.inputs()) {
     std::vector<int64_t> shape = input.spec.shape;
-    shape[0] = 1;
+    shape[0] = 2;
     std::replace(shape.begin(), shape.end(), kFreeSize, input.spec.min_length);
     features.set(input.feature, at::full(shape, input.spec.low, at::TensorOptions(input.spec.dtype)));
   }
@@ -92,8 +93,8 @@ ExportResult export_model(Session& session, const RunConfig& config, const std::
   const auto eval = receiver_of(ModeKeys::kEval);
   const RollBack roll_back{session};
   // Modules are made and variables known before the trace begins.
-  if (serve) session.run({{one_row(*serve), Labels()}}, ModeKeys::kPredict, /*exporting=*/true);
-  if (eval) session.run({batch_of(one_row(*eval), *eval)}, ModeKeys::kEval, /*exporting=*/true);
+  if (serve) session.run({{two_rows(*serve), Labels()}}, ModeKeys::kPredict, /*exporting=*/true);
+  if (eval) session.run({batch_of(two_rows(*eval), *eval)}, ModeKeys::kEval, /*exporting=*/true);
   ExportRequest request = request_of(session, serve ? *serve : *eval, options);
   if (serve) request.function = serving_function(session);
   if (eval) request.eval = eval_request(session, *eval);

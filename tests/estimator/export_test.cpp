@@ -1,3 +1,4 @@
+#include <torch/nn/modules/batchnorm.h>
 #include <torch/script.h>
 
 #include <torch/csrc/autograd/autograd.h>
@@ -5,6 +6,7 @@
 #include "tests/testing.h"
 
 #include "core/error.h"
+#include "data/tensor_input_fn.h"
 #include "linear_model.h"
 #include "tests/support/check_fails.h"
 #include "tests/support/temporary_directory.h"
@@ -14,6 +16,16 @@ using namespace belfry::testing;
 using Catch::Contains;
 
 namespace {
+
+// The module is told to train, whatever the mode.
+EstimatorSpec always_training_fn(const Features& features, const Labels& labels, ModeKeys mode, ModelContext& ctx) {
+  auto norm = ctx.module<torch::nn::BatchNorm1d>("norm", 3);
+  norm->train();
+  const torch::Tensor y = norm(features["x"]);
+  if (mode == ModeKeys::kPredict) return EstimatorSpec::predict({{"y", y}});
+  const torch::Tensor loss = (y - labels.tensor()).square().mean();
+  return EstimatorSpec::train(loss, descend(loss, ctx));
+}
 
 ServingInputReceiverFn receiver() { return build_raw_serving_input_receiver_fn({{"x", {.shape = {-1}}}}); }
 
@@ -61,6 +73,17 @@ TEST_CASE("there is no export without a checkpoint or a receiver", "[estimator][
   estimator.train(line(), {.steps = 1});
   CHECK_THROWS_WITH(estimator.export_saved_model(dir.file("exports"), nullptr), Contains("serving_input_receiver_fn"));
   CHECK_FALSE(posix_file_system().exists(dir.file("exports")));
+}
+
+TEST_CASE("a module in training mode is refused by what to do, not by what fails in it", "[estimator][E12]") {
+  const TemporaryDirectory dir;
+  Estimator estimator(always_training_fn, quiet(dir.file("model")));
+  estimator.train(
+      tensor_input_fn({{"x", torch::randn({8, 3})}}, torch::randn({8, 3}), {.batch_size = 4, .shuffle = false}));
+  const auto wide = build_raw_serving_input_receiver_fn({{"x", {.shape = {-1, 3}}}});
+  const Failure refused = failure([&] { estimator.export_saved_model(dir.file("exports"), wide); });
+  CHECK(refused.kind == ErrorKind::kFailedPrecondition);
+  CHECK_THAT(refused.message, Contains("training mode (call eval())") && Contains("norm"));
 }
 
 TEST_CASE("a variable that the checkpoint lacks is not exported with its initial value", "[estimator][E12]") {
