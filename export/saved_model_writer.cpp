@@ -144,6 +144,20 @@ SavedModel written(std::vector<Lowered>& graphs, bool as_text) {
   return model;
 }
 
+// What the graphs hold as constants and variables, before anything is made of it.
+int64_t literal_bytes(const std::vector<TaggedGraph>& graphs) {
+  int64_t bytes = 0;
+  for (const TaggedGraph& tagged : graphs) {
+    const Graph& graph = tagged.graph.graph;
+    for (const size_t i : graph.live_nodes()) {
+      const std::vector<GraphValue>& outputs = graph.nodes()[i].outputs;
+      const at::Tensor* literal = outputs.size() == 1 ? graph.literal(outputs[0]) : nullptr;
+      if (literal) bytes += static_cast<int64_t>(literal->nbytes());
+    }
+  }
+  return bytes;
+}
+
 int64_t constant_bytes(std::vector<Lowered>& graphs) {
   int64_t bytes = 0;
   for (Lowered& one : graphs) bytes += one.lowering.out().constant_bytes();
@@ -154,7 +168,8 @@ int64_t constant_bytes(std::vector<Lowered>& graphs) {
 
 SavedModel saved_model_bytes(const std::vector<TaggedGraph>& graphs, const SavedModelOptions& options) {
   const bool automatic = options.weights == SavedModelWeights::kAutomatic;
-  const bool variables = options.weights == SavedModelWeights::kVariables || (automatic && graphs.size() > 1);
+  const bool are_many = graphs.size() > 1 || literal_bytes(graphs) > options.constant_bytes_limit;
+  const bool variables = options.weights == SavedModelWeights::kVariables || (automatic && are_many);
   const auto weights = variables ? internal::TfWeights::kVariables : internal::TfWeights::kConstants;
   std::vector<Lowered> lowered;
   std::vector<internal::LoweringProblem> problems;
