@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/file_system.h"
+#include "core/internal/zip_archive.h"
 #include "export/internal/predictor_method.h"
 #include "export/internal/receiver_json.h"
 #include "export/internal/receiver_program.h"
@@ -126,6 +127,12 @@ struct Predictor::Model {
   TensorDict run(const PredictorMethod& method, const TensorDict& features) const;
 };
 
+// LibTorch does not look at the checksums of what it loads.
+void check_bytes(const std::string& path) {
+  const std::unique_ptr<RandomAccessFile> file = posix_file_system().open(path);
+  internal::ZipArchive(*file, "its bytes").check_all();
+}
+
 // Where the model shall compute.
 at::Device device_of(const std::string& name) {
   std::optional<at::Device> device;
@@ -142,6 +149,7 @@ void Predictor::Model::load(const std::string& file, const PredictorOptions& opt
   device = device_of(options.device);
   jit::ExtraFilesMap extra{{kSignatureFile, ""}, {kReceiverFile, ""}};
   try {
+    check_bytes(file);
     module = jit::load(file, device, extra);
     module.eval();
     internal::move_constants(module, device);

@@ -44,9 +44,9 @@ class Predictor {
   // file, which may come from elsewhere: it then has one signature, serving_default, which calls `forward` with the
   // inputs in the order of its arguments; the outputs are "output" for a lone tensor, "output_0", ... for a tuple or a
   // list, and the keys of a dict.
-  // kNotFound: there is none of that. kDataLoss, with the file: it cannot be read, or its description does not fit it;
-  // flipped bits in weights are not noticed, as LibTorch does not look at the file's checksums. kUnimplemented: the
-  // export has no TorchScript part, or there is no such device. kInvalidArgument: what `device` names is none.
+  // kNotFound: there is none of that. kDataLoss, with the file: it cannot be read, a checksum in it is wrong, or its
+  // description does not fit it. kUnimplemented: the export has no TorchScript part, or there is no such device.
+  // kInvalidArgument: what `device` names is none.
   explicit Predictor(const std::string& path, const PredictorOptions& options = {});
   ~Predictor();
   Predictor(Predictor&&) noexcept;

@@ -31,7 +31,7 @@ void swap_parts(char* bytes, uint64_t length, uint64_t part_size) {
   for (uint64_t at = 0; at < length; at += part_size) std::reverse(bytes + at, bytes + at + part_size);
 }
 
-at::Tensor read_numbers(ByteReader& bytes, const NpyType& type, const std::vector<int64_t>& shape,
+at::Tensor read_numbers(internal::ByteReader& bytes, const NpyType& type, const std::vector<int64_t>& shape,
                         const std::string& where) {
   const at::Tensor tensor = at::empty(shape, *type.number);
   auto* memory = static_cast<char*>(tensor.mutable_data_ptr());
@@ -67,7 +67,7 @@ std::string decode_text(std::string_view item, const std::string& where) {
   return text;
 }
 
-std::vector<std::string> read_strings(ByteReader& bytes, const NpyType& type, uint64_t count,
+std::vector<std::string> read_strings(internal::ByteReader& bytes, const NpyType& type, uint64_t count,
                                       const std::string& where) {
   constexpr uint64_t kChunk = 64 * 1024;
   const uint64_t at_once = std::max<uint64_t>(1, kChunk / type.item_size);
@@ -103,7 +103,7 @@ StringTensor transposed(const StringTensor& strings) {
 
 }  // namespace
 
-Value read_npy_array(ByteReader& bytes, const std::string& where) {
+Value read_npy_array(internal::ByteReader& bytes, const std::string& where) {
   NpyHeader header = read_npy_header(bytes, where);
   const NpyType type = parse_npy_type(header.descr, where);
   if (header.shape.size() > kMostDimensions) {

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "data/internal/npy_array.h"
 #include "data/internal/npy_header.h"
-#include "data/internal/zip_archive.h"
+#include "core/internal/zip_archive.h"
 
 namespace belfry::data_internal {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kZipMagic = "PK";
 constexpr std::string_view kSuffix = ".npy";
 
-class FileReader : public ByteReader {
+class FileReader : public internal::ByteReader {
  public:
   explicit FileReader(const RandomAccessFile& file) : file_(file), size_(file.size()) {}
 
@@ -48,7 +48,7 @@ Features read_npy_file(const RandomAccessFile& file, const std::string& path) {
 Features read_npz_file(const RandomAccessFile& file, const std::string& path) {
   require(first_bytes(file, kZipMagic.size()) == kZipMagic, path,
           ": this is no archive of NumPy, which begins with 'PK'");
-  const ZipArchive archive(file, path);
+  const internal::ZipArchive archive(file, path);
   Features features;
   for (uint64_t entry = 0; entry < archive.entries(); ++entry) {
     std::string name = archive.name(entry);

@@ -113,7 +113,7 @@ class HeaderParser {
   std::optional<std::vector<int64_t>> shape_;
 };
 
-std::string take(ByteReader& bytes, uint64_t length, const std::string& where) {
+std::string take(internal::ByteReader& bytes, uint64_t length, const std::string& where) {
   if (length > bytes.left()) {
     fail(ErrorKind::kDataLoss, where, ": the header is cut off: ", length, " more bytes were wanted and there are ",
          bytes.left());
@@ -125,7 +125,7 @@ std::string take(ByteReader& bytes, uint64_t length, const std::string& where) {
 
 }  // namespace
 
-NpyHeader read_npy_header(ByteReader& bytes, const std::string& where) {
+NpyHeader read_npy_header(internal::ByteReader& bytes, const std::string& where) {
   const std::string start = take(bytes, kNpyMagic.size() + 2, where);
   require(start.starts_with(kNpyMagic), where, ": this is no array of NumPy, which begins with '\\x93NUMPY'");
   const int version = start[kNpyMagic.size()];

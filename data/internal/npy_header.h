@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/internal/byte_reader.h"
+#include "core/internal/byte_reader.h"
 
 namespace belfry::data_internal {
 
@@ -20,6 +20,6 @@ inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
 // Leaves `bytes` at the first of the array. `where` opens all messages. kInvalidArgument for bytes of another kind or
 // version and for record types; kDataLoss for a damaged header.
-NpyHeader read_npy_header(ByteReader& bytes, const std::string& where);
+NpyHeader read_npy_header(internal::ByteReader& bytes, const std::string& where);
 
 }  // namespace belfry::data_internal

@@ -264,6 +264,13 @@ TEST_CASE("A damaged file is an error that names it", "[export][predictor]") {
   CHECK_FAILS(Predictor(export_path), ErrorKind::kDataLoss, "model.pt");
   write_file_atomically(posix_file_system(), path, "");
   CHECK_FAILS(Predictor(export_path), ErrorKind::kDataLoss, "model.pt");
+  // One bit of a weight.
+  const float weight[] = {2.0F, 3.0F};
+  const size_t place = bytes.find(std::string(reinterpret_cast<const char*>(weight), sizeof(weight)));
+  REQUIRE(place != std::string::npos);
+  bytes[place + 1] ^= 4;
+  write_file_atomically(posix_file_system(), path, bytes);
+  CHECK_FAILS(Predictor(export_path), ErrorKind::kDataLoss, "CRC");
   posix_file_system().remove_file(path);
   CHECK_FAILS(Predictor(export_path), ErrorKind::kUnimplemented, "torchscript/model.pt");
   posix_file_system().rename(export_path + "/saved_model.pb", export_path + "/saved_model.pbtxt");

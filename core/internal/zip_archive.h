@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/file_system.h"
-#include "data/internal/byte_reader.h"
+#include "core/internal/byte_reader.h"
 
-namespace belfry::data_internal {
+namespace belfry::internal {
 
 // Reads entries that are stored or deflated. Used by one thread.
 class ZipArchive {
@@ -25,10 +25,13 @@ class ZipArchive {
   // One at a time, no longer than this object lives. The reader's last byte comes only when the checksum is right.
   std::unique_ptr<ByteReader> open(uint64_t entry) const;
 
+  // Reads all entries, for their checksums. kDataLoss, with the entry's name, for one that is wrong.
+  void check_all() const;
+
  private:
   struct Archive;
 
   std::unique_ptr<Archive> archive_;
 };
 
-}  // namespace belfry::data_internal
+}  // namespace belfry::internal

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace belfry::data_internal {
+namespace belfry::internal {
 
 class ByteReader {
  public:
@@ -14,4 +14,4 @@ class ByteReader {
   virtual void read(uint64_t length, char* to) = 0;
 };
 
-}  // namespace belfry::data_internal
+}  // namespace belfry::internal

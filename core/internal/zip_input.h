@@ -8,7 +8,7 @@
 
 #include "core/file_system.h"
 
-namespace belfry::data_internal {
+namespace belfry::internal {
 
 // What libzip reads of `file`. Exceptions wait here until libzip has returned.
 struct ZipInput {
@@ -27,4 +27,4 @@ struct ZipInput {
   int64_t describe(void* data, uint64_t length);
 };
 
-}  // namespace belfry::data_internal
+}  // namespace belfry::internal

@@ -1,4 +1,4 @@
-#include "data/internal/zip_archive.h"
+#include "core/internal/zip_archive.h"
 
 #include <zip.h>
 
@@ -7,9 +7,9 @@
 #include <functional>
 
 #include "core/error.h"
-#include "data/internal/zip_input.h"
+#include "core/internal/zip_input.h"
 
-namespace belfry::data_internal {
+namespace belfry::internal {
 namespace {
 
 constexpr uint64_t kLargestRead = 1 << 30;
@@ -138,4 +138,12 @@ std::unique_ptr<ByteReader> ZipArchive::open(uint64_t entry) const {
   });
 }
 
-}  // namespace belfry::data_internal
+void ZipArchive::check_all() const {
+  std::vector<char> part(1 << 20);
+  for (uint64_t entry = 0; entry < entries(); ++entry) {
+    const std::unique_ptr<ByteReader> bytes = open(entry);
+    while (bytes->left() > 0) bytes->read(std::min<uint64_t>(bytes->left(), part.size()), part.data());
+  }
+}
+
+}  // namespace belfry::internal

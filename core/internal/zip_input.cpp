@@ -1,8 +1,8 @@
-#include "data/internal/zip_input.h"
+#include "core/internal/zip_input.h"
 
 #include <algorithm>
 
-namespace belfry::data_internal {
+namespace belfry::internal {
 
 int64_t ZipInput::read(void* to, uint64_t length) {
   length = std::min(length, size - at);
@@ -62,4 +62,4 @@ zip_int64_t ZipInput::serve(void* input, void* data, zip_uint64_t length, zip_so
   }
 }
 
-}  // namespace belfry::data_internal
+}  // namespace belfry::internal
