@@ -102,6 +102,11 @@ ExportCases length_cases() {
       text_model("length_lstm", nn::LSTM(nn::LSTMOptions(6, 5).batch_first(true)), 5, last_step),
       text_model("length_lstm_both",
                  nn::LSTM(nn::LSTMOptions(6, 5).batch_first(true).bidirectional(true).num_layers(2)), 10, every_step),
+      text_model("length_gru", nn::GRU(nn::GRUOptions(6, 5).batch_first(true)), 5, last_step),
+      text_model("length_gru_both", nn::GRU(nn::GRUOptions(6, 5).batch_first(true).bidirectional(true).num_layers(2)),
+                 10, every_step),
+      text_model("length_rnn", nn::RNN(nn::RNNOptions(6, 5).batch_first(true).nonlinearity(torch::kReLU)), 5,
+                 every_step),
       encoder_case(),
       masked_mean_case(),
   };

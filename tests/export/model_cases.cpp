@@ -11,14 +11,23 @@ using at::Tensor;
 
 // A recurrent layer's outputs, or the last states of all its layers.
 template <class Layer>
-ExportCase outputs_of(const std::string& name, Layer given) {
+ExportCase outputs_of(const std::string& name, Layer given, int64_t steps = 4) {
   Layer layer = randomized(std::move(given));
   const bool batch_first = layer->options_base.batch_first();
   const auto function = [layer, batch_first](const Tensor& x) mutable {
     const Tensor y = std::get<0>(layer->forward(batch_first ? x : x.transpose(0, 1)));
     return batch_first ? y : y.transpose(0, 1);
   };
-  return {name, request_of(function, {.shape = {-1, 4, 6}}, named_tensors("net", *layer))};
+  return {name, request_of(function, {.shape = {-1, steps, 6}}, named_tensors("net", *layer))};
+}
+
+// Each row of the batch is a step.
+template <class Layer>
+ExportCase over_rows(const std::string& name, Layer given, c10::ScalarType dtype = at::kFloat) {
+  Layer layer = randomized(std::move(given));
+  layer->to(dtype);
+  const auto function = [layer](const Tensor& x) mutable { return std::get<0>(layer->forward(x)); };
+  return {name, request_of(function, {.dtype = dtype, .shape = {-1, 4, 6}}, named_tensors("net", *layer))};
 }
 
 const Tensor& first_state(const Tensor& state) { return state; }
@@ -65,6 +74,11 @@ ExportCases recurrent_cases() {
       outputs_of("rnn", nn::RNN(nn::RNNOptions(6, 5).batch_first(true))),
       outputs_of("rnn_relu", nn::RNN(nn::RNNOptions(6, 5).nonlinearity(torch::kReLU))),
       states_of("rnn_states", nn::RNN(nn::RNNOptions(6, 5).bidirectional(true))),
+      outputs_of("gru_many_steps", nn::GRU(nn::GRUOptions(6, 5).bidirectional(true)), 40),
+      over_rows("lstm_over_rows", nn::LSTM(nn::LSTMOptions(6, 5).bidirectional(true)), at::kDouble),
+      over_rows("gru_over_rows", nn::GRU(nn::GRUOptions(6, 5).bidirectional(true))),
+      over_rows("gru_over_rows_no_bias", nn::GRU(nn::GRUOptions(6, 5).bias(false))),
+      over_rows("rnn_over_rows", nn::RNN(nn::RNNOptions(6, 5))),
       cell_case(),
       of_module("gru_cell", nn::GRUCell(6, 5), floats({-1, 6})),
       of_module("rnn_cell", nn::RNNCell(6, 5), floats({-1, 6})),

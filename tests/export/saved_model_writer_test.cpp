@@ -47,6 +47,10 @@ std::map<std::string, proto::NodeDef> nodes_of(const proto::MetaGraphDef& meta) 
 const std::map<std::string, std::vector<std::string>>& required_attributes() {
   static const std::map<std::string, std::vector<std::string>> required{
       {"Placeholder", {"dtype"}},
+      {"Enter", {"T", "frame_name"}},
+      {"Merge", {"T", "N"}},
+      {"TensorArrayV3", {"dtype", "element_shape"}},
+      {"TensorArrayGatherV3", {"dtype", "element_shape"}},
       {"Const", {"dtype", "value"}},
       {"MatMul", {"T"}},
       {"BatchMatMulV2", {"T"}},
@@ -85,7 +89,10 @@ const std::map<std::string, std::vector<std::string>>& required_attributes() {
 }
 
 const std::set<std::string>& without_type() {
-  static const std::set<std::string> names{"LogicalAnd",
+  static const std::set<std::string> names{"LoopCond",
+                                           "TensorArrayV3",
+                                           "TensorArrayGatherV3",
+                                           "LogicalAnd",
                                            "LogicalOr",
                                            "LogicalNot",
                                            "Any",

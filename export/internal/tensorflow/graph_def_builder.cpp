@@ -62,6 +62,11 @@ TfNode& TfNode::type(const char* name, c10::ScalarType dtype) {
   return *this;
 }
 
+TfNode& TfNode::resource(const char* name) {
+  attribute(name).set_type(proto::DT_RESOURCE);
+  return *this;
+}
+
 TfNode& TfNode::integer(const char* name, int64_t value) {
   attribute(name).set_i(value);
   return *this;

@@ -30,6 +30,7 @@ class TfNode {
   TfNode& input(const TfTensor& tensor);
   TfNode& inputs(const std::vector<TfTensor>& tensors);
   TfNode& type(const char* attribute, c10::ScalarType dtype);
+  TfNode& resource(const char* attribute);  // the type of a handle
   TfNode& integer(const char* attribute, int64_t value);
   TfNode& number(const char* attribute, double value);
   TfNode& flag(const char* attribute, bool value);

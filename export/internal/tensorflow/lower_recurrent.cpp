@@ -1,107 +1,61 @@
-// Recurrent layers. An LSTM is one operation; TensorFlow has none with the mathematics of LibTorch's GRU and RNN, which
-// are unrolled over a time that is known.
+// Recurrent layers. An LSTM is one operation; TensorFlow has none with the mathematics of LibTorch's GRU and RNN, whose
+// steps are written one by one, or as a loop.
 #include <ATen/ATen.h>
 
 #include <algorithm>
 
 #include "core/error.h"
 #include "export/internal/tensorflow/lowering.h"
+#include "export/internal/tensorflow/recurrent_cell.h"
+#include "export/internal/tensorflow/recurrent_loop.h"
 
 namespace belfry::internal {
 namespace {
+
+constexpr int64_t kMostUnrolled = 32;  // steps; more of them, or any number, are a loop
 
 // Where the weights stand among the inputs: behind x, h and, of an LSTM, c.
 size_t first_weight(const GraphNode& node) { return node.operation == Operation::kLstm ? 3 : 2; }
 bool has_biases(const GraphNode& node) { return node.inputs.size() > first_weight(node) + 2; }
 
-TfTensor linear(GraphDefBuilder& out, const TfTensor& x, const TfTensor& weight, bool batches) {
-  return out.node(batches ? "BatchMatMulV2" : "MatMul")
-      .input(x)
-      .input(weight)
-      .type("T", x.dtype)
-      .flag(batches ? "adj_y" : "transpose_b", true)
-      .output(x.dtype);
+RecurrentLayer layer_of(Lowering& lowering, const GraphNode& node) {
+  GraphDefBuilder& out = lowering.out();
+  const size_t weight = first_weight(node);
+  RecurrentLayer layer{node,
+                       recurrent_product(out, lowering.input(node, 0), lowering.input(node, weight), true),
+                       {.of_state = lowering.input(node, weight + 1), .axis = out.int32(1)},
+                       {lowering.input(node, 1)},
+                       node.attributes.flag("reverse")};
+  if (node.operation == Operation::kLstm) layer.first.cell = lowering.input(node, 2);
+  if (has_biases(node)) {
+    layer.gates = out.bias_add(layer.gates, lowering.input(node, weight + 2));
+    layer.weights.bias = lowering.input(node, weight + 3);
+  }
+  return layer;
 }
 
-// One layer in one direction, step by step.
-class Unrolled {
- public:
-  Unrolled(Lowering& lowering, const GraphNode& node)
-      : out_(lowering.out()),
-        node_(node),
-        reverse_(node.attributes.flag("reverse")),
-        time_(lowering.type(node, 0).shape[0]),
-        hidden_(lowering.input(node, 1)),
-        weight_(lowering.input(node, first_weight(node) + 1)) {
-    if (time_ == kFreeSize) fail(ErrorKind::kUnimplemented, "the number of its steps varies from request to request");
-    if (node.operation == Operation::kLstm) cell_ = lowering.input(node, 2);
-    TfTensor gates = linear(out_, lowering.input(node, 0), lowering.input(node, first_weight(node)), true);
-    if (has_biases(node)) {
-      gates = out_.bias_add(gates, lowering.input(node, first_weight(node) + 2));
-      bias_ = lowering.input(node, first_weight(node) + 3);
-    }
-    gates_ = gates;
+RecurrentOutputs unrolled(GraphDefBuilder& out, const RecurrentLayer& layer, int64_t time) {
+  const TfTensor& gates = layer.gates;
+  const TfNode unpack = out.node("Unpack").input(gates).integer("num", time).type("T", gates.dtype);
+  RecurrentState state = layer.first;
+  std::vector<TfTensor> outputs;
+  for (int64_t i = 0; i < time; ++i) {
+    const auto step = static_cast<int>(layer.reverse ? time - 1 - i : i);
+    state = next_state(out, layer.node, layer.weights, unpack.output(gates.dtype, step), state);
+    outputs.push_back(state.hidden);
   }
+  if (layer.reverse) std::reverse(outputs.begin(), outputs.end());
+  return {out.pack(outputs, 0), state.cell};
+}
 
-  // The outputs of all steps, [time, batch, n].
-  TfTensor run() {
-    const TfNode unpack = out_.node("Unpack").input(gates_).integer("num", time_).type("T", gates_.dtype);
-    std::vector<TfTensor> outputs;
-    for (int64_t i = 0; i < time_; ++i) {
-      const auto step = static_cast<int>(reverse_ ? time_ - 1 - i : i);
-      hidden_ = next(unpack.output(gates_.dtype, step));
-      outputs.push_back(hidden_);
-    }
-    if (reverse_) std::reverse(outputs.begin(), outputs.end());
-    return out_.pack(outputs, 0);
-  }
-
-  const TfTensor& cell() const { return cell_; }
-
- private:
-  TfTensor next(const TfTensor& of_input) {
-    TfTensor of_state = linear(out_, hidden_, weight_, false);
-    if (!bias_.name.empty()) of_state = out_.bias_add(of_state, bias_);
-    if (node_.operation == Operation::kGru) return next_gru(of_input, of_state);
-    const TfTensor sum = out_.binary("AddV2", of_input, of_state);
-    if (node_.operation == Operation::kLstm) return next_lstm(sum);
-    return out_.unary(node_.attributes.text("nonlinearity") == "relu" ? "Relu" : "Tanh", sum);
-  }
-
-  // r, z, n: n + z * (h - n) with n = tanh(input + r * state).
-  TfTensor next_gru(const TfTensor& of_input, const TfTensor& of_state) {
-    const auto x = out_.split(of_input, 3, 1);
-    const auto h = out_.split(of_state, 3, 1);
-    const TfTensor reset = out_.unary("Sigmoid", out_.binary("AddV2", x[0], h[0]));
-    const TfTensor update = out_.unary("Sigmoid", out_.binary("AddV2", x[1], h[1]));
-    const TfTensor fresh = out_.unary("Tanh", out_.binary("AddV2", x[2], out_.binary("Mul", reset, h[2])));
-    return out_.binary("AddV2", fresh, out_.binary("Mul", update, out_.binary("Sub", hidden_, fresh)));
-  }
-
-  // i, f, g, o: c = f * c + i * g, h = o * tanh(c).
-  TfTensor next_lstm(const TfTensor& sum) {
-    const auto gates = out_.split(sum, 4, 1);
-    const TfTensor kept = out_.binary("Mul", out_.unary("Sigmoid", gates[1]), cell_);
-    const TfTensor added = out_.binary("Mul", out_.unary("Sigmoid", gates[0]), out_.unary("Tanh", gates[2]));
-    cell_ = out_.binary("AddV2", kept, added);
-    return out_.binary("Mul", out_.unary("Sigmoid", gates[3]), out_.unary("Tanh", cell_));
-  }
-
-  GraphDefBuilder& out_;
-  const GraphNode& node_;
-  const bool reverse_;
-  const int64_t time_;
-  TfTensor hidden_;
-  TfTensor cell_;
-  const TfTensor weight_;
-  TfTensor bias_;
-  TfTensor gates_;
-};
-
-void lower_unrolled(Lowering& lowering, const GraphNode& node) {
-  Unrolled layer(lowering, node);
-  lowering.set(node, layer.run());
-  if (node.operation == Operation::kLstm) lowering.set(node, layer.cell(), 1);
+void lower_by_steps(Lowering& lowering, const GraphNode& node) {
+  const RecurrentLayer layer = layer_of(lowering, node);
+  const int64_t time = lowering.type(node, 0).shape[0];
+  const bool is_loop = time == kFreeSize || time > kMostUnrolled;
+  const RecurrentOutputs outputs = is_loop ? loop_over_steps(lowering.out(), layer, lowering.result_type(node).shape[2])
+                                           : unrolled(lowering.out(), layer, time);
+  lowering.set(node, outputs.hidden);
+  if (node.operation == Operation::kLstm) lowering.set(node, outputs.cell, 1);
 }
 
 // [in + n, 4 n]: LibTorch's order of gates is BlockLSTMV2's own.
@@ -129,7 +83,7 @@ TfTensor reversed(GraphDefBuilder& out, const TfTensor& x, bool reverse) {
 void lower_lstm(Lowering& lowering, const GraphNode& node) {
   GraphDefBuilder& out = lowering.out();
   const GraphType& type = lowering.result_type(node);
-  if (type.dtype != at::kFloat) return lower_unrolled(lowering, node);  // there is no kernel for float64
+  if (type.dtype != at::kFloat) return lower_by_steps(lowering, node);  // there is no kernel for float64
   const bool reverse = node.attributes.flag("reverse");
   const int64_t size = type.shape.back();
   const TfTensor x = reversed(out, lowering.input(node, 0), reverse);
@@ -150,8 +104,8 @@ void lower_lstm(Lowering& lowering, const GraphNode& node) {
 
 void add_recurrent_lowerings(LoweringTable& table) {
   table[Operation::kLstm] = lower_lstm;
-  table[Operation::kGru] = lower_unrolled;
-  table[Operation::kRnn] = lower_unrolled;
+  table[Operation::kGru] = lower_by_steps;
+  table[Operation::kRnn] = lower_by_steps;
 }
 
 }  // namespace belfry::internal
