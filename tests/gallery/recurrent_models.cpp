@@ -140,12 +140,12 @@ GalleryModels recurrent_models() {
       {.name = "sequence_tagger",
        .estimator = estimator_of(tagger_fn),
        .request =
-           [](int64_t rows) {
-             return TensorDict{{"words", some_ids({rows, kSteps}, kWords)}};
+           [](int64_t rows) {  // sentences as long as the longest of a request
+             return TensorDict{{"words", some_ids({rows, kSteps + rows % 4}, kWords)}};
            },
        .labels = [](const Features& features) -> Labels { return features["words"] % kTags; },
        .receiver = build_raw_serving_input_receiver_fn(
-           {{"words", TensorSpec{.dtype = at::kLong, .shape = {-1, kSteps}, .high = kWords}}})},
+           {{"words", TensorSpec{.dtype = at::kLong, .shape = {-1, -1}, .high = kWords}}})},
   };
 }
 

@@ -40,7 +40,8 @@ Geometry geometry_of(Lowering& lowering, const GraphNode& node) {
              {},
              {}};
   for (size_t i = 0; i < g.sizes.size(); ++i) {
-    if (g.sizes[i] == kFreeSize) fail(ErrorKind::kUnimplemented, "the size of its image varies from request to request");
+    if (g.sizes[i] == kFreeSize)
+      fail(ErrorKind::kUnimplemented, "the size of its image varies from request to request");
     const Window window{g.kernel[i], g.strides[i], g.padding[i], g.padding[i], 1, attributes.flag("ceil")};
     g.counts.push_back(window_count(g.sizes[i], window));
     const int64_t reach = (g.counts[i] - 1) * g.strides[i] + g.kernel[i];
