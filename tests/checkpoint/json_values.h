@@ -10,6 +10,7 @@
 
 #include "checkpoint/checkpoint_reader.h"
 #include "core/error.h"
+#include "tests/support/hex.h"
 
 namespace belfry::testing {
 
@@ -45,12 +46,6 @@ inline bool same_numbers(at::Tensor tensor, const Json& values) {
     if (doubles.const_data_ptr<double>()[i] != json_number(values[static_cast<size_t>(i)])) return false;
   }
   return true;
-}
-
-inline std::string hex(const std::string& bytes) {
-  std::string text;
-  for (const unsigned char byte : bytes) text += {"0123456789abcdef"[byte / 16], "0123456789abcdef"[byte % 16]};
-  return text;
 }
 
 inline bool same_strings(const StringTensor& strings, const Json& values) {

@@ -6,6 +6,7 @@
 #include "export_cases.h"
 #include "graph_evaluator.h"
 #include "loaded_model.h"
+#include "random_features.h"
 #include "tests/support/check_fails.h"
 #include "tests/testing.h"
 
@@ -31,7 +32,7 @@ void check_import(const ExportCase& one) {
   const torch::NoGradGuard no_grad;
   for (const int64_t rows : {3, 1, 2, 7}) {
     INFO(rows << " rows");
-    const Features features = features_for(one.request.receiver, rows, 100 + rows);
+    const Features features = random_features(one.request.receiver, rows, 100 + rows);
     compare(evaluate(graph, features), one.request.function(features));
   }
 }

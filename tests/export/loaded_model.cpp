@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "export/internal/free_sizes.h"
+#include "random_features.h"
 #include "tests/testing.h"
 
 namespace belfry::testing {
@@ -16,21 +16,6 @@ std::vector<TracedSignature> default_signature(const Trace& trace) {
 torch::jit::Module load(const std::string& bytes) {
   std::istringstream in(bytes);
   return torch::jit::load(in);
-}
-
-Features features_for(const ServingInputReceiver& receiver, int64_t rows, uint64_t seed) {
-  auto generator = at::detail::createCPUGenerator(seed);
-  Features features;
-  for (const ServingInput& input : receiver.inputs()) {
-    const TensorSpec& spec = input.spec;
-    const int64_t length = spec.min_length + rows * 3 % (spec.max_length - spec.min_length + 1);
-    const std::vector<int64_t> shape = internal::with_sizes(spec.shape, {rows, length});
-    const bool floating = at::isFloatingType(spec.dtype);
-    const at::Tensor numbers =
-        floating ? at::randn(shape, generator) : at::randint(spec.low, spec.high, shape, generator);
-    features.set(input.feature, numbers.to(spec.dtype));
-  }
-  return features;
 }
 
 std::vector<at::Tensor> call(torch::jit::Module& module, const std::string& method, const Features& features) {
@@ -49,7 +34,7 @@ void check_round_trip(const TraceRequest& request) {
   torch::jit::Module module = load(torchscript_bytes(traced, default_signature(traced)));
   const torch::NoGradGuard no_grad;
   for (const int64_t rows : {1, 2, 4, 9, 2, 17}) {  // again after the executor has specialised itself
-    const Features features = features_for(request.receiver, rows, 100 + rows);
+    const Features features = random_features(request.receiver, rows, 100 + rows);
     const TensorDict wanted = request.function(features);
     const std::vector<at::Tensor> outputs = call(module, "forward", features);
     REQUIRE(outputs.size() == wanted.size());

@@ -15,9 +15,6 @@ std::vector<TracedSignature> default_signature(const Trace& trace);
 
 torch::jit::Module load(const std::string& bytes);
 
-// New random features of the receiver's specs.
-Features features_for(const ServingInputReceiver& receiver, int64_t rows, uint64_t seed);
-
 std::vector<at::Tensor> call(torch::jit::Module& module, const std::string& method, const Features& features);
 
 // Traces, writes, loads, and compares with the function at several row counts: none of those that the tracer used.

@@ -7,6 +7,7 @@
 #include "belfry/core/onnx.pb.h"
 #include "export/name_mangling.h"
 #include "loaded_model.h"
+#include "random_features.h"
 #include "receiver_models.h"
 #include "tests/support/check_fails.h"
 #include "tests/support/fault_injecting_file_system.h"
@@ -47,7 +48,7 @@ TEST_CASE("An exported model serves every signature", "[export][E12][E67][E68][E
   CHECK(posix_file_system().exists(result.path + "/saved_model.pb"));
   CHECK(result.warnings.empty());
   torch::jit::Module module = load(model_bytes(result));
-  const Features features = features_for(request.receiver, 6, 3);
+  const Features features = random_features(request.receiver, 6, 3);
   const torch::NoGradGuard no_grad;
   const ExportOutputs wanted = request.function(features);
   for (const auto& [name, output] : wanted) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "loaded_model.h"
+#include "random_features.h"
 #include "tests/support/check_fails.h"
 #include "tests/testing.h"
 #include "traced_models.h"
@@ -41,7 +42,7 @@ TEST_CASE("Weights are attributes named after their variables", "[export][torchs
 TEST_CASE("Every signature is a method that returns its outputs in order", "[export][torchscript]") {
   const TraceRequest request = wide_and_deep_request();
   torch::jit::Module module = load(torchscript_bytes(trace(request), two_signatures()));
-  const Features features = features_for(request.receiver, 6, 1);
+  const Features features = random_features(request.receiver, 6, 1);
   const torch::NoGradGuard no_grad;
   const TensorDict wanted = request.function(features);
   const auto defaults = call(module, "forward", features);
@@ -57,7 +58,7 @@ TEST_CASE("Inputs may be given by name", "[export][torchscript]") {
   const TraceRequest request = wide_and_deep_request();
   torch::jit::Module module = load(torchscript_bytes(trace(request), two_signatures()));
   std::unordered_map<std::string, c10::IValue> named;
-  for (const auto& [name, value] : features_for(request.receiver, 2, 1)) named[name] = value.tensor();
+  for (const auto& [name, value] : random_features(request.receiver, 2, 1)) named[name] = value.tensor();
   CHECK(module.get_method("scores")({}, named).toTensor().sizes() == at::IntArrayRef({2, 3}));
 }
 

@@ -4,27 +4,11 @@
 
 #include "core/error.h"
 #include "core/file_system.h"
-#include "export/internal/free_sizes.h"
+#include "tests/export/random_features.h"
 
 namespace belfry::testing {
 
 using Json = nlohmann::json;
-
-namespace {
-
-Features random_features(const ServingInputReceiver& receiver, int64_t rows) {
-  Features features;
-  for (const ServingInput& input : receiver.inputs()) {
-    const int64_t length = input.spec.min_length + rows * 3 % (input.spec.max_length - input.spec.min_length + 1);
-    const std::vector<int64_t> shape = internal::with_sizes(input.spec.shape, {rows, length});
-    const bool floating = at::isFloatingType(input.spec.dtype);
-    const at::Tensor numbers = floating ? at::randn(shape) : at::randint(input.spec.low, input.spec.high, shape);
-    features.set(input.feature, numbers.to(input.spec.dtype));
-  }
-  return features;
-}
-
-}  // namespace
 
 Json PeerCases::add_tensor(const at::Tensor& given) {
   const at::Tensor tensor = given.contiguous();
@@ -38,7 +22,7 @@ Json PeerCases::add_tensor(const at::Tensor& given) {
 Json PeerCases::call(const ExportRequest& request, int64_t rows) {
   const torch::NoGradGuard no_grad;
   Json call = {{"inputs", Json::object()}, {"outputs", Json::object()}};
-  const Features features = random_features(request.receiver, rows);
+  const Features features = random_features(request.receiver, rows, ++seed_);
   for (const auto& [name, value] : features) call["inputs"][name] = add_tensor(value.tensor());
   for (const auto& [signature, output] : request.function(features)) {
     for (const ExportTensor& one : output.tensors()) {

@@ -31,6 +31,7 @@ class PeerCases {
   std::string folder_;
   nlohmann::json cases_ = nlohmann::json::array();
   std::string tensors_;
+  uint64_t seed_ = 0;
 };
 
 // The case as a model of one signature.

@@ -12,33 +12,17 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
 import numpy as np
 import onnx
 import onnxruntime
 
-TOLERANCE = 1e-5
-
-
-def to_array(described):
-    if described["dtype"] == "string":
-        values = np.array([bytes.fromhex(value).decode() for value in described["values"]] + [None], object)[:-1]
-    else:
-        values = np.asarray(described["values"], described["dtype"])
-    return values.reshape(described["shape"])
-
-
-def difference(got, wanted):
-    if got.shape != wanted.shape or got.dtype != wanted.dtype:
-        return f"{got.dtype} {got.shape} instead of {wanted.dtype} {wanted.shape}"
-    if wanted.dtype == object:
-        return None if (got == wanted).all() else f"{got.tolist()} instead of {wanted.tolist()}"
-    distance = np.abs(got.astype(float) - wanted.astype(float))
-    return None if (distance <= TOLERANCE + TOLERANCE * np.abs(wanted)).all() else f"off by up to {distance.max()}"
+from peer_cases import difference, to_array
 
 
 # Ids where a SavedModel has strings.
 def named(array, output):
-    return np.array(output["vocabulary"], object)[array] if "vocabulary" in output else array
+    return np.array([name.encode() for name in output["vocabulary"]], object)[array] if "vocabulary" in output else array
 
 
 def check_model(model):

@@ -14,29 +14,11 @@ import tempfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
+sys.dont_write_bytecode = True
 import numpy as np
 import tensorflow as tf
 
-TOLERANCE = 1e-5
-
-
-def to_array(described):
-    if described["dtype"] == "string":
-        values = np.array([bytes.fromhex(value) for value in described["values"]] + [None], object)[:-1]
-    else:
-        values = np.asarray(described["values"], described["dtype"])
-    return values.reshape(described["shape"])
-
-
-def difference(got, wanted):
-    if got.shape != wanted.shape:
-        return f"{got.shape} instead of {wanted.shape}"
-    if wanted.dtype == object:
-        return None if (got == wanted).all() else f"{got.tolist()} instead of {wanted.tolist()}"
-    if got.dtype != wanted.dtype:
-        return f"{got.dtype} instead of {wanted.dtype}"
-    distance = np.abs(got.astype(float) - wanted.astype(float))
-    return None if (distance <= TOLERANCE + TOLERANCE * np.abs(wanted)).all() else f"off by up to {distance.max()}"
+from peer_cases import difference, to_array
 
 
 def check_signature(function, call, wanted, what):

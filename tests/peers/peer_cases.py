@@ -1,4 +1,4 @@
-"""What the peers that run exported models share: cases.json and tensors, as tests/peers/export_peer.h writes them."""
+"""What peers share: values, the comparison, and the cases.json and tensors of tests/peers/export_peer.h."""
 
 import json
 import os
@@ -11,33 +11,45 @@ import numpy as np
 TOLERANCE = 1e-5
 
 
-def to_array(described, data):
+def to_array(described):
+    """A value as tests/peers/described.h writes it: strings are an array of objects, each of them bytes."""
+    if described["dtype"] == "string":
+        values = np.array([bytes.fromhex(value) for value in described["values"]] + [None], object)[:-1]
+    else:
+        values = np.asarray(described["values"], described["dtype"])
+    return values.reshape(described["shape"])
+
+
+def read_array(described, data):
     dtype = np.dtype(described["dtype"])
     count = int(np.prod(described["shape"], dtype=np.int64))
     return np.frombuffer(data, dtype, count, described["offset"]).reshape(described["shape"])
 
 
-def to_arrays(described, data):
-    return {name: to_array(one, data) for name, one in described.items()}
+def read_arrays(described, data):
+    return {name: read_array(one, data) for name, one in described.items()}
 
 
-def difference(got, wanted):
-    if got.dtype != wanted.dtype or got.shape != wanted.shape:
+def difference(got, wanted, equal_nan=False):
+    if got.shape != wanted.shape or got.dtype != wanted.dtype:
         return f"{got.dtype} {got.shape} instead of {wanted.dtype} {wanted.shape}"
+    if wanted.dtype == object:
+        return None if (got == wanted).all() else f"{got.tolist()} instead of {wanted.tolist()}"
     with np.errstate(invalid="ignore"):
-        if np.allclose(got.astype(float), wanted.astype(float), TOLERANCE, TOLERANCE, equal_nan=True):
+        if np.allclose(got.astype(float), wanted.astype(float), TOLERANCE, TOLERANCE, equal_nan=equal_nan):
             return None
         return f"differs by up to {np.nanmax(np.abs(got.astype(float) - wanted.astype(float)))}"
 
 
 def call_problems(call, data, run):
     """run takes the inputs and gives the outputs, both by name."""
-    inputs = to_arrays(call["inputs"], data)
+    inputs = read_arrays(call["inputs"], data)
     rows = next(iter(inputs.values())).shape[0]
     outputs = run(inputs)
     if sorted(outputs) != sorted(call["outputs"]):
         return [f"outputs {list(outputs)} instead of {list(call['outputs'])}"]
-    problems = [(name, difference(outputs[name], wanted)) for name, wanted in to_arrays(call["outputs"], data).items()]
+    wanted = read_arrays(call["outputs"], data)
+    problems = [(name, difference(outputs[name], wanted[name], equal_nan=True)) for name in wanted]
     return [f"{name} with {rows} rows: {problem}" for name, problem in problems if problem]
 
 

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/file_system.h"
+#include "described.h"
 #include "export/predictor.h"
 #include "tests/export/receiver_models.h"
 
@@ -17,34 +18,6 @@ using namespace belfry::testing;
 using Json = nlohmann::json;
 
 namespace {
-
-std::string hex(const std::string& bytes) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const char byte : bytes) {
-    text += kDigits[static_cast<unsigned char>(byte) >> 4];
-    text += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
-  return text;
-}
-
-Json described(const Value& value) {
-  Json values = Json::array();
-  if (value.is_strings()) {
-    for (const std::string& string : value.strings()) values.push_back(hex(string));
-    return {{"dtype", "string"}, {"shape", value.sizes()}, {"values", values}};
-  }
-  const at::Tensor flat = value.tensor().to(at::kDouble).contiguous().flatten();
-  for (int64_t i = 0; i < flat.numel(); ++i) values.push_back(flat.const_data_ptr<double>()[i]);
-  const std::string dtype = c10::getDtypeNames(value.tensor().scalar_type()).first;
-  return {{"dtype", dtype}, {"shape", value.sizes()}, {"values", values}};
-}
-
-Json described(const TensorDict& dict) {
-  Json all = Json::object();
-  for (const auto& [name, value] : dict) all[name] = described(value);
-  return all;
-}
 
 Json export_and_ask(const ReceiverModel& model, const std::string& folder) {
   const ExportResult result = write_saved_model(join_path(folder, model.name), model.request, posix_file_system());

@@ -16,10 +16,12 @@ import tempfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
+sys.dont_write_bytecode = True
 import numpy as np
 import tensorflow as tf
 
-TOLERANCE = 1e-5
+from peer_cases import difference, to_array
+
 METHODS = {
     "raw_strings": {"serving_default": "predict"},
     "examples": {"serving_default": "classify", "regression": "regress", "predict": "predict"},
@@ -27,28 +29,10 @@ METHODS = {
 }
 
 
-def to_array(described):
-    if described["dtype"] == "string":
-        values = np.array([bytes.fromhex(value) for value in described["values"]] + [None], object)[:-1]
-    else:
-        values = np.asarray(described["values"], described["dtype"])
-    return values.reshape(described["shape"])
-
-
-def differs(got, wanted):
-    if got.shape != wanted.shape:
-        return f"{got.shape} instead of {wanted.shape}"
-    if wanted.dtype == object:
-        return None if (got == wanted).all() else f"{got.tolist()} instead of {wanted.tolist()}"
-    if got.dtype != wanted.dtype:
-        return f"{got.dtype} instead of {wanted.dtype}"
-    return None if np.allclose(got, wanted, TOLERANCE, TOLERANCE) else f"by up to {np.abs(got - wanted).max()}"
-
-
 def compare(outputs, wanted, what):
     if sorted(outputs) != sorted(wanted):
         return [f"{what}: outputs {sorted(outputs)} instead of {sorted(wanted)}"]
-    problems = [(name, differs(np.asarray(outputs[name]), to_array(wanted[name]))) for name in wanted]
+    problems = [(name, difference(np.asarray(outputs[name]), to_array(wanted[name]))) for name in wanted]
     return [f"{what}: {name}: {problem}" for name, problem in problems if problem]
 
 
