@@ -8,21 +8,14 @@ what the receiver makes of them.
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
-import numpy as np
 import onnx
 import onnxruntime
 
-from peer_cases import difference, to_array
-
-
-# Ids where a SavedModel has strings.
-def named(array, output):
-    return np.array([name.encode() for name in output["vocabulary"]], object)[array] if "vocabulary" in output else array
+import gallery_cases
+from peer_cases import to_array
 
 
 def check_model(model):
@@ -36,30 +29,13 @@ def check_model(model):
         for signature, wanted in call["answers"].items():
             outputs = signatures[signature]["outputs"]
             answers = session.run([output["output"] for output in outputs], inputs)
-            for output, answer in zip(outputs, answers):
-                problem = difference(named(answer, output), to_array(wanted[output["name"]]))
-                failures += [f"{model['name']}, {signature}: {output['name']}: {problem}"] if problem else []
+            failures += gallery_cases.output_problems(f"{model['name']}, {signature}", outputs, answers, wanted)
     return failures
 
 
-def try_model(model):
-    try:
-        return check_model(model)
-    except Exception as error:  # whatever ONNX Runtime throws, the other models are still of interest
-        return [f"{model['name']}: {type(error).__name__} {' '.join(str(error).split())[:300]}"]
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.argv[1], folder] + sys.argv[2:], check=True, stderr=subprocess.DEVNULL)
-        with open(os.path.join(folder, "models.json"), encoding="utf-8") as file:
-            models = json.load(file)
-        run = [model for model in models if "ONNX" in model["formats"] and not model["has_receiver"]]
-        failures = [failure for model in run for failure in try_model(model)]
-    print("\n".join(failures + [f"ONNX Runtime {onnxruntime.__version__}: {len(run)} of {len(models)} models run, "
-                                f"{len(failures)} failures"]))
-    return 1 if failures or not run else 0
+def takes(model):
+    return "ONNX" in model["formats"] and not model["has_receiver"]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(gallery_cases.main(check_model, takes, f"ONNX Runtime {onnxruntime.__version__}"))

@@ -6,18 +6,15 @@ Needs tensorflow-cpu 2.15 and numpy < 2. A model whose SavedModel is refused is 
 said in tests/gallery.
 """
 
-import json
 import os
-import subprocess
 import sys
-import tempfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 sys.dont_write_bytecode = True
-import numpy as np
 import tensorflow as tf
 
+import gallery_cases
 from peer_cases import difference, to_array
 
 
@@ -45,24 +42,9 @@ def check_model(model):
     return failures
 
 
-def try_model(model):
-    try:
-        return check_model(model)
-    except Exception as error:  # whatever TensorFlow throws, the other models are still of interest
-        return [f"{model['name']}: {type(error).__name__} {' '.join(str(error).split())[:300]}"]
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.argv[1], folder] + sys.argv[2:], check=True, stderr=subprocess.DEVNULL)
-        with open(os.path.join(folder, "models.json"), encoding="utf-8") as file:
-            models = json.load(file)
-        served = [model for model in models if "SavedModel" in model["formats"]]
-        failures = [failure for model in served for failure in try_model(model)]
-    print("\n".join(failures + [f"TensorFlow {tf.__version__}: {len(served)} of {len(models)} models served, "
-                                f"{len(failures)} failures"]))
-    return 1 if failures or not served else 0
+def takes(model):
+    return "SavedModel" in model["formats"]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(gallery_cases.main(check_model, takes, f"TensorFlow {tf.__version__}"))
