@@ -18,8 +18,10 @@ def with_names(array, output):
 
 def output_problems(what, outputs, answers, wanted):
     """`outputs`: as the description in the export has them, without the names of the columns of scores."""
+    if len(outputs) != len(answers):
+        return [f"{what}: {len(answers)} outputs instead of {len(outputs)}"]
     problems = []
-    for output, answer in zip(outputs, answers, strict=True):
+    for output, answer in zip(outputs, answers):
         problem = difference(with_names(answer, output), to_array(wanted[output["name"]]))
         problems += [f"{what}: {output['name']}: {problem}"] if problem else []
     return problems
