@@ -1,3 +1,4 @@
+#include <torch/script.h>
 #include <torch/torch.h>
 
 #include "export/trace.h"
@@ -60,6 +61,25 @@ TEST_CASE("Branches on data and loops over rows are refused", "[export][refusal]
   CHECK_FAILS(trace_of(branch), ErrorKind::kUnimplemented, "export: the model cannot be traced");
   CHECK_FAILS(trace_of(by_rows), ErrorKind::kUnimplemented, "runs aten::log and with 5 rows of other data aten::exp");
   CHECK_FAILS(trace_of(loop), ErrorKind::kUnimplemented, "the loop is unrolled");
+}
+
+TEST_CASE("Control flow of a script that goes by data is refused", "[export][refusal]") {
+  const auto scripts = torch::jit::compile(R"(
+def branch(x):
+    if bool(x.sum() > 0):
+        x = x * 2
+    return x
+
+def loop(x):
+    while bool(x.max() < 100):
+        x = x * 2 + 1
+    return x
+)");
+  for (const char* name : {"branch", "loop"}) {
+    INFO(name);
+    const auto run = [&](const at::Tensor& x) { return scripts->run_method(name, x).toTensor(); };
+    CHECK_FAILS(trace_of(run), ErrorKind::kUnimplemented, "export: the model cannot be traced");
+  }
 }
 
 TEST_CASE("A number baked at equal values in both traces is found by replay", "[export][refusal]") {

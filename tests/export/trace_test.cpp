@@ -103,6 +103,22 @@ TEST_CASE("Writes into tensors of the model's own are kept or made functional", 
   }));
 }
 
+namespace {
+
+// A gradient of its own, as users write for what autograd cannot derive well.
+struct ClippedIdentity : torch::autograd::Function<ClippedIdentity> {
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x) { return x.clamp(-1, 1) * 3; }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext*, torch::autograd::tensor_list g) {
+    return g;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A function with a gradient of its own is traced through what it computes", "[export][trace]") {
+  check_round_trip(request_of([](const at::Tensor& x) { return ClippedIdentity::apply(x) + x; }));
+}
+
 TEST_CASE("Outputs without a batch are kept with a warning", "[export][trace]") {
   const auto function = [](const Features& features) -> TensorDict {
     const at::Tensor& x = features["x"];

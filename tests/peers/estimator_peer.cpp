@@ -11,11 +11,13 @@
 #include "checkpoint/checkpoint_reader.h"
 #include "core/file_system.h"
 #include "data/dataset.h"
+#include "described.h"
 #include "estimator/canned/dnn_classifier.h"
 #include "optimizers/adam.h"
 #include "towers/replicate_model_fn.h"
 
 using namespace belfry;
+using belfry::testing::described;
 using Json = nlohmann::json;
 
 namespace {
@@ -35,35 +37,12 @@ StringTensor labels() {
   return StringTensor(std::move(names));
 }
 
-Json described(const at::Tensor& tensor) {
-  const at::Tensor flat = tensor.reshape({-1}).to(at::kDouble).contiguous();
-  const std::vector<double> values(flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel());
-  return {
-      {"dtype", c10::getDtypeNames(tensor.scalar_type()).first}, {"shape", tensor.sizes().vec()}, {"values", values}};
-}
-
-Json described(const StringTensor& strings) {
-  std::vector<std::string> values;
-  for (int64_t i = 0; i < strings.numel(); ++i) values.push_back(strings[i]);
-  return {{"dtype", "string"}, {"shape", strings.sizes()}, {"values", values}};
-}
-
-Json described(const Value& value) {
-  return value.is_strings() ? described(value.strings()) : described(value.tensor());
-}
-
-Json described(const TensorDict& dict) {
-  Json all;
-  for (const auto& [name, value] : dict) all[name] = described(value);
-  return all;
-}
-
 // Of the newest checkpoint, but for strings.
 Json variables(const std::string& model_dir) {
   const CheckpointReader reader(CheckpointManager(model_dir).latest().prefix.value());
   Json all;
   for (const CheckpointVariable& variable : reader.variables()) {
-    if (!variable.is_strings) all[variable.name] = described(reader.tensor(variable.name));
+    if (!variable.is_strings) all[variable.name] = described(reader.value(variable.name));
   }
   return all;
 }

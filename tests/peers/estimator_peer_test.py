@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
 import torchscript_peer_test as served
+from peer_cases import difference, to_array
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
@@ -27,8 +29,9 @@ def check_output(described, got, wanted):
     if wanted["dtype"] != "string":
         return served.difference(got, served.to_tensor(wanted))
     names = [described["vocabulary"][number] for number in got.reshape(-1).tolist()]
-    if names != wanted["values"] or list(got.shape) != wanted["shape"]:
-        return f"{names} of {list(got.shape)} instead of {wanted['values']} of {wanted['shape']}"
+    wanted_names = [name.decode() for name in to_array(wanted).reshape(-1)]
+    if names != wanted_names or list(got.shape) != wanted["shape"]:
+        return f"{names} of {list(got.shape)} instead of {wanted_names} of {wanted['shape']}"
     return None
 
 
@@ -46,19 +49,14 @@ def check_export(directory, predictions):
     return failures
 
 
-# A SavedModel without strings answers with the ids of the names that the TorchScript file keeps.
 def check_saved_model(directory, predictions):
-    _, description = served.load(directory)
     function = tf.saved_model.load(directory).signatures["predict"]
-    inputs = {name: tf.constant(np.asarray(described["values"], described["dtype"]).reshape(described["shape"]))
-              for name, described in predictions["inputs"].items()}
-    outputs = function(**inputs)
-    failures = []
-    for described in description["signatures"]["predict"]["outputs"]:
-        got = served.torch.from_numpy(outputs[described["name"]].numpy())
-        problem = check_output(described, got, predictions["outputs"][described["name"]])
-        failures += [f"SavedModel's {described['name']}: {problem}"] if problem else []
-    return failures
+    outputs = function(**{name: tf.constant(to_array(value)) for name, value in predictions["inputs"].items()})
+    wanted = predictions["outputs"]
+    if sorted(outputs) != sorted(wanted):
+        return [f"SavedModel's outputs {sorted(outputs)} instead of {sorted(wanted)}"]
+    problems = [(name, difference(outputs[name].numpy(), to_array(wanted[name]))) for name in wanted]
+    return [f"SavedModel's {name}: {problem}" for name, problem in problems if problem]
 
 
 def check_model_dir(directory, variables):
@@ -69,8 +67,8 @@ def check_model_dir(directory, variables):
             failures.append(f"variable {name} is not there")
             continue
         got = np.asarray(reader.get_tensor(name))
-        values = np.asarray(wanted["values"]).reshape(wanted["shape"])
-        if got.dtype.name != wanted["dtype"] or list(got.shape) != wanted["shape"] or not np.array_equal(got, values):
+        values = to_array(wanted)
+        if got.dtype != values.dtype or got.shape != values.shape or not np.array_equal(got, values):
             failures.append(f"variable {name} is {got.dtype.name} {got.shape}: {got}")
     for name in ("dnn/hiddenlayer_0/kernel", "dnn/hiddenlayer_1/batchnorm_1/moving_mean", "global_step"):
         failures += [] if name in variables else [f"variable {name} was not saved"]

@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file_system.h"
+#include "described.h"
 #include "export/saved_model_export.h"
 
 using namespace belfry;
+using belfry::testing::described;
 using Json = nlohmann::json;
 
 namespace {
@@ -37,20 +39,13 @@ NamedTensors named_tensors(const torch::nn::Module& module) {
   return tensors;
 }
 
-Json described(const at::Tensor& tensor) {
-  const at::Tensor flat = tensor.reshape({-1}).to(at::kDouble).contiguous();
-  const std::vector<double> values(flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel());
-  return {
-      {"dtype", c10::getDtypeNames(tensor.scalar_type()).first}, {"shape", tensor.sizes().vec()}, {"values", values}};
-}
-
 void append_cases(Json& cases, Net& net, int64_t rows) {
   const torch::NoGradGuard no_grad;
   const Features features{{"dense", torch::randn({rows, 3})}, {"words", torch::randint(0, 10, {rows, 6})}};
   for (const auto& [signature, output] : net.forward(features)) {
     Json one = {{"signature", signature}};
-    for (const auto& [name, value] : features) one["inputs"][name] = described(value.tensor());
-    for (const ExportTensor& tensor : output.tensors()) one["outputs"][tensor.name] = described(tensor.tensor);
+    one["inputs"] = described(features);
+    for (const ExportTensor& tensor : output.tensors()) one["outputs"][tensor.name] = described(Value(tensor.tensor));
     cases.push_back(one);
   }
 }
