@@ -1,6 +1,7 @@
-// Trains a DNNClassifier, exports the graph of its evaluation, and evaluates one batch.
-// usage: evaluation_peer FOLDER   makes FOLDER/export/<seconds>/ and FOLDER/evaluation.json: the batch's features and
-// label, and the metrics that Estimator::evaluate gives; prints the export's path.
+// Trains a DNNClassifier, exports the graphs of its evaluation and its prediction, and evaluates and predicts one
+// batch. usage: evaluation_peer FOLDER   makes FOLDER/export/<seconds>/ and FOLDER/evaluation.json: the batch's
+// features and label, the metrics that Estimator::evaluate gives, and what Estimator::predict does; prints the export's
+// path.
 #include <ATen/ATen.h>
 
 #include <iostream>
@@ -39,12 +40,15 @@ std::string run(const std::string& folder) {
   for (const auto& [name, value] : evaluated) metrics[name] = value.item<double>();
   Json inputs = described(features());
   inputs["label"] = described(labels().only());
-  write_file_atomically(posix_file_system(), join_path(folder, "evaluation.json"),
-                        Json{{"inputs", inputs}, {"metrics", metrics}}.dump());
-  const auto receiver = build_supervised_input_receiver_fn({{"x", {.shape = {-1, 2}}}},
-                                                           {{"", {.dtype = at::kLong, .shape = {-1}, .high = 3}}});
-  const ExportResult exported =
-      classifier.experimental_export_all_saved_models(join_path(folder, "export"), {{ModeKeys::kEval, receiver}});
+  write_file_atomically(
+      posix_file_system(), join_path(folder, "evaluation.json"),
+      Json{{"inputs", inputs}, {"metrics", metrics}, {"predictions", described(classifier.predict(features()))}}
+          .dump());
+  const auto serving = build_raw_serving_input_receiver_fn({{"x", {.shape = {-1, 2}}}});
+  const auto supervised = build_supervised_input_receiver_fn({{"x", {.shape = {-1, 2}}}},
+                                                             {{"", {.dtype = at::kLong, .shape = {-1}, .high = 3}}});
+  const ExportResult exported = classifier.experimental_export_all_saved_models(
+      join_path(folder, "export"), {{ModeKeys::kEval, supervised}, {ModeKeys::kPredict, serving}});
   for (const FormatRefusal& refusal : exported.refusals) {
     if (refusal.format == ExportFormat::kSavedModel) fail(ErrorKind::kInternal, refusal.problems.at(0));
   }

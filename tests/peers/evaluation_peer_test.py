@@ -1,4 +1,5 @@
-"""TensorFlow runs the exported graph of an evaluation, and its metrics are those of Estimator::evaluate.
+"""TensorFlow runs the exported graph of an evaluation, and its metrics are those of Estimator::evaluate; and the graph of
+the predictions that stands beside it in the same file.
 
     python evaluation_peer_test.py PROGRAM     PROGRAM is the built tests/peers/evaluation_peer
 
@@ -20,6 +21,16 @@ import tensorflow as tf
 from peer_cases import difference, to_array
 
 
+def check_predictions(path, evaluation):
+    loaded = tf.saved_model.load(path, tags=["serve"])
+    features = {name: tf.constant(to_array(described)) for name, described in evaluation["inputs"].items() if name != "label"}
+    outputs = {name: value.numpy() for name, value in loaded.signatures["predict"](**features).items()}
+    problems = [(name, difference(outputs[name], to_array(evaluation["predictions"][name])))
+                for name in outputs if name in evaluation["predictions"]]
+    failures = [f"predict: {name}: {problem}" for name, problem in problems if problem]
+    return failures if problems else [f"predict: outputs {sorted(outputs)}, predictions {sorted(evaluation['predictions'])}"]
+
+
 def check(path, evaluation):
     loaded = tf.saved_model.load(path, tags=["eval"])  # variables live as long as this does
     inputs = {name: tf.constant(to_array(described)) for name, described in evaluation["inputs"].items()}
@@ -30,7 +41,8 @@ def check(path, evaluation):
     missing = [f"no output {name} among {sorted(outputs)}" for name in wanted if name not in outputs]
     problems = [(name, difference(np.asarray(outputs[name], np.float64), np.asarray(wanted[name], np.float64)))
                 for name in wanted if name in outputs]
-    return wanted, missing + [f"{name}: {problem}" for name, problem in problems if problem]
+    failures = missing + [f"{name}: {problem}" for name, problem in problems if problem]
+    return wanted, failures + check_predictions(path, evaluation)
 
 
 def main():
