@@ -7,6 +7,7 @@
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/passes/remove_mutation.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -231,6 +232,8 @@ Trace trace(const TraceRequest& request) {
   require(static_cast<bool>(request.function), "export: there is no function to trace");
   check_variables(request.variables);
   const at::NoGradGuard no_grad;
+  // The executor rewrites a script that the model calls after its first runs, and two traces would differ.
+  const jit::GraphOptimizerEnabledGuard scripts_as_written(false);
   const at::Generator generator = at::detail::createCPUGenerator(kSeed);
   const internal::VariableNames names = attribute_names(request.variables);
   jit::Module module = tracing_module(request.variables);

@@ -1,5 +1,6 @@
 #include "export/trace.h"
 
+#include <torch/script.h>
 #include <torch/torch.h>
 
 #include "loaded_model.h"
@@ -117,6 +118,19 @@ struct ClippedIdentity : torch::autograd::Function<ClippedIdentity> {
 
 TEST_CASE("A function with a gradient of its own is traced through what it computes", "[export][trace]") {
   check_round_trip(request_of([](const at::Tensor& x) { return ClippedIdentity::apply(x) + x; }));
+}
+
+TEST_CASE("A script inside of the model is traced through what it runs", "[export][trace]") {
+  const auto script = torch::jit::compile(R"(
+def tower(x):
+    for i in range(3):
+        x = torch.relu(x * 2 - i)
+        if i == 1:
+            x = x + x.size(0)
+    return x.view(x.size(0), -1)
+)");
+  check_round_trip(request_of([script](const at::Tensor& x) { return script->run_method("tower", x).toTensor(); },
+                              {.shape = {-1, 4, 6}}));
 }
 
 TEST_CASE("Outputs without a batch are kept with a warning", "[export][trace]") {
