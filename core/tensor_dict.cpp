@@ -71,6 +71,8 @@ const StringTensor& TensorDict::strings(std::string_view name) const {
 }
 
 const Value& TensorDict::only() const {
+  require(!empty(),
+          "TensorDict: one tensor was wanted, and there is none (labels of an input that gives features alone?)");
   require(size() == 1, "TensorDict: one tensor was wanted; there is ", quoted_names(*this));
   return entries_[0].second;
 }

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/hash64.h"
+#include "core/log.h"
 #include "distribute/internal/flat_cache.h"
 #include "distribute/internal/initial_value.h"
 
@@ -66,6 +67,10 @@ struct Replica::ModuleEntry {
   size_t tensors;
   int checks_left;
   NamedTensors held;
+  bool training = false;  // as it was handed out last
+  bool told_of_training = false;
+
+  void tell_of_training(const std::string& name);
 };
 
 Replica::Replica(VariableStore& store, int index, LogicalDevice device)
@@ -81,6 +86,7 @@ std::shared_ptr<torch::nn::Module> Replica::module(const std::string& name, std:
     fail(ErrorKind::kAlreadyExists, "module '", name, "' is there with another type; one name, one type");
   }
   if (entry.module->is_training() != training) entry.module->train(training);
+  entry.training = training;
   return entry.module;
 }
 
@@ -264,6 +270,20 @@ void Replica::begin_step() {
   }
 }
 
+// Some want dropout in predictions; most have called train() by mistake, and would not see it in the numbers.
+void Replica::ModuleEntry::tell_of_training(const std::string& name) {
+  if (training || told_of_training) return;
+  bool trains = module->is_training();
+  if (checks_left > 0) {
+    for (const auto& part : module->modules()) trains = trains || part->is_training();
+  }
+  if (!trains) return;
+  told_of_training = true;
+  log_warning("module '", name,
+              "' is in training mode in a call for EVAL or PREDICT, since the model_fn called train(): ",
+              "its dropout and batch norm do as in training");
+}
+
 void Replica::check_after_step() {
   for (const Leaf* leaf : sorted_) {
     if (leaf->tensor._version() != leaf->tensor_version) {
@@ -273,6 +293,7 @@ void Replica::check_after_step() {
     }
   }
   for (const auto& [name, entry] : modules_) {
+    if (index_ == 0) entry->tell_of_training(name);
     if (entry->checks_left == 0) continue;
     --entry->checks_left;
     if (tensor_count(*entry->module) != entry->tensors) {

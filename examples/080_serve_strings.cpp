@@ -4,8 +4,9 @@
 //   data     examples/data/penguins.csv: 333 penguins with island, sex, four measures and species
 //   command  build/release/examples/080_serve_strings examples/data/penguins.csv
 //   expect   an accuracy above 0.95 on 66 penguins held back; the species of three, by name, from the exported model;
-//   and
-//            the folder of the export, which TensorFlow Serving takes with strings, as does Predictor
+//   the
+//            folder of the export, which TensorFlow Serving takes with strings, as does Predictor; and a warning that
+//            the ONNX model in it takes numbers in their place
 #include <belfry.h>
 #include <torch/torch.h>
 
@@ -91,7 +92,9 @@ double run(const std::string& path) {
   const double accuracy = estimator.evaluate([&] { return penguins.take(66).batch(66).map(prepared); })["accuracy"];
   std::cout << "accuracy " << accuracy << " on 66 penguins held back\n";
 
-  const ExportResult exported = estimator.export_saved_model("penguins_export", receiver());
+  const ExportResult exported = estimator.export_saved_model(
+      "penguins_export", receiver(),
+      {.formats = {ExportFormat::kTorchScript, ExportFormat::kSavedModel, ExportFormat::kOnnx}});
   for (const FormatRefusal& refusal : exported.refusals) throw std::runtime_error(refusal.problems.at(0));
   const Predictor predictor(exported.path);  // knows nothing of this program
   const TensorDict answers = predictor.predict({{"island", StringTensor({"Torgersen", "Biscoe", "Atlantis"})},

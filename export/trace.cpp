@@ -10,6 +10,7 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -19,6 +20,7 @@
 #include "export/internal/replay.h"
 #include "export/internal/size_recovery.h"
 #include "export/internal/trace_inputs.h"
+#include "export/internal/value_reads.h"
 
 namespace belfry {
 namespace {
@@ -118,6 +120,12 @@ jit::Stack call_function(const jit::Stack& stack, const TraceRequest& request, s
   return {c10::ivalue::Tuple::create(std::move(elements))};
 }
 
+void refuse_foreign_parameter(std::string_view reason) {
+  require(reason.find("requires grad as a constant") == std::string::npos,
+          "export: the model reads a parameter that is none of its variables; a module comes from ctx.module(), and a ",
+          "variable from ctx.variable()");
+}
+
 // The tracer's own errors are told apart from the function's, which pass as they are.
 std::shared_ptr<jit::Graph> run_traced(const jit::Stack& stack, const TraceRequest& request, jit::Module& module,
                                        std::vector<TracedOutput>& described) {
@@ -130,11 +138,11 @@ std::shared_ptr<jit::Graph> run_traced(const jit::Stack& stack, const TraceReque
   };
   try {
     return jit::tracer::trace(stack, run, no_names, true, false, &module).first->graph;
+  } catch (const Error& error) {
+    refuse_foreign_parameter(error.what());
+    throw;
   } catch (const c10::Error& error) {
-    const bool reads_parameter =
-        std::string_view(error.what()).find("requires grad as a constant") != std::string::npos;
-    require(!reads_parameter, "export: the model reads a parameter that is none of its variables; a module comes from ",
-            "ctx.module(), and a variable from ctx.variable()");
+    refuse_foreign_parameter(error.what());
     if (!returned) throw;
     fail(ErrorKind::kUnimplemented,
          "export: LibTorch's tracer cannot hold the model: ", error.what_without_backtrace());
@@ -226,6 +234,11 @@ std::vector<std::string> batch_warnings(const std::vector<TracedOutput>& outputs
   return warnings;
 }
 
+std::string decision_warning(const std::set<std::string>& places) {
+  return concat("the model reads values (item(), bool()) of what a request holds, at ", c10::Join("; ", places),
+                ": what it decides by them is decided for good, as it was with random features");
+}
+
 }  // namespace
 
 Trace trace(const TraceRequest& request) {
@@ -239,6 +252,7 @@ Trace trace(const TraceRequest& request) {
   jit::Module module = tracing_module(request.variables);
   std::vector<Call> calls;
   std::vector<internal::TracedGraph> traces;
+  internal::ValueReads value_reads(names);
   for (const internal::FreeSizes& sizes : internal::sizes_to_trace(request.receiver)) {
     calls.push_back(trace_once(request, module, sizes, generator));
     traces.push_back(calls.back().traced);
@@ -251,6 +265,7 @@ Trace trace(const TraceRequest& request) {
   result.remaining_writes = internal::list_writes(*result.graph, names);
   result.variables = keep_used_variables(*result.graph, request.variables);
   result.warnings = batch_warnings(result.outputs, calls);
+  if (!value_reads.places().empty()) result.warnings.push_back(decision_warning(value_reads.places()));
   internal::replay(result, request, generator);
   return result;
 }

@@ -49,7 +49,7 @@ struct Trace {
   std::vector<TracedOutput> outputs;
   NamedTensors variables = {};  // those that the graph reads: variables[i] is its attribute "v<i>"
   std::vector<std::string> remaining_writes = {};
-  std::vector<std::string> warnings;  // outputs whose dimension 0 is not the batch
+  std::vector<std::string> warnings;  // outputs whose dimension 0 is not the batch, decisions by values of features
 };
 
 // Traces `function` with 3 and with 5 rows of different random data, turns every integer that differs into a*rows + b,

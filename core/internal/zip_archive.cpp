@@ -139,6 +139,7 @@ std::unique_ptr<ByteReader> ZipArchive::open(uint64_t entry) const {
 }
 
 void ZipArchive::check_all() const {
+  if (entries() == 0) fail(ErrorKind::kDataLoss, archive_->path, ": there is nothing in the archive");
   std::vector<char> part(1 << 20);
   for (uint64_t entry = 0; entry < entries(); ++entry) {
     const std::unique_ptr<ByteReader> bytes = open(entry);

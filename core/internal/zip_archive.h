@@ -25,7 +25,8 @@ class ZipArchive {
   // One at a time, no longer than this object lives. The reader's last byte comes only when the checksum is right.
   std::unique_ptr<ByteReader> open(uint64_t entry) const;
 
-  // Reads all entries, for their checksums. kDataLoss, with the entry's name, for one that is wrong.
+  // Reads all entries, for their checksums. kDataLoss, with the entry's name, for one that is wrong; also when there are
+  // none.
   void check_all() const;
 
  private:

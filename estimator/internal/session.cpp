@@ -12,6 +12,7 @@
 #include "distribute/internal/context_stack.h"
 #include "distribute/random_scope.h"
 #include "estimator/internal/checkpoint_names.h"
+#include "estimator/internal/model_fn_error.h"
 #include "optimizers/merge_updates.h"
 #include "optimizers/optimizer.h"
 
@@ -171,8 +172,13 @@ EstimatorSpec Session::call_checked(ModelContext& context, const std::vector<Bat
   EstimatorSpec spec;
   try {
     spec = call_model_fn(context, batches, mode);
-  } catch (...) {
+  } catch (const c10::OutOfMemoryError&) {
+    throw;  // callers look for it
+  } catch (const c10::Error& error) {
     check_input();  // towers share the memory: what one wrote makes another's backward pass throw
+    fail_in_model_fn(error, mode, batches);
+  } catch (...) {
+    check_input();
     throw;
   }
   check_input();

@@ -80,9 +80,10 @@ class Comparison {
   }
 
   [[noreturn]] void refuse_structure(const jit::Node* a, const jit::Node* b) const {
-    refuse(a->kind() == c10::prim::Return ? b : a, "with ", to_string(a_.sizes), " it runs ", operation(a),
-           " and with ", to_string(b_.sizes), " of other data ", operation(b),
-           "; it branches on values of tensors, or loops over the rows or the length (the loop is unrolled)");
+    refuse(
+        a->kind() == c10::prim::Return ? b : a, "with ", to_string(a_.sizes), " it runs ", operation(a), " and with ",
+        to_string(b_.sizes), " of other data ", operation(b),
+        "; it branches on values of tensors or on sizes, or loops over the rows or the length (the loop is unrolled)");
   }
 
   static std::string operation(const jit::Node* node) {
@@ -149,7 +150,7 @@ class Comparison {
     const jit::Node* where = user ? user : a;
     if (a->hasAttribute(value) != b->hasAttribute(value)) refuse(where, "a constant is none in one trace alone");
     if (!a->hasAttribute(value)) return;
-    if (a->kindOf(value) != b->kindOf(value)) refuse(where, "a constant changes its type between two traces");
+    if (a->kindOf(value) != b->kindOf(value)) refuse_structure(a, b);
     if (same_attribute(a, b, value)) return;
     if (a->kindOf(value) == jit::AttributeKind::i && a->output()->type()->kind() == c10::TypeKind::IntType) {
       others_[a] = b->i(value);
@@ -163,15 +164,16 @@ class Comparison {
     if (a->kindOf(value) == jit::AttributeKind::f) {
       refuse(where, "the number ", a->f(value), " with ", to_string(a_.sizes), " is ", b->f(value), " with ",
              to_string(b_.sizes),
-             " of other data; it was read from a tensor (item()) or computed from the row count (such as 1.0 / rows:",
-             " divide the tensor by rows instead)");
+             " of other data; it was read from a tensor (item()), or computed from the rows or the length (such as 1.0 "
+             "/ x.size(0):",
+             " divide the tensor by x.size(0) instead)");
     }
     if (a->kindOf(value) == jit::AttributeKind::t) {
       refuse(where, "a constant tensor ", a->t(value).sizes(), " with ", to_string(a_.sizes), " is ",
              b->t(value).sizes(), " with ", to_string(b_.sizes),
              ", or has other values; it is made from host data, which a trace cannot follow");
     }
-    refuse(where, "a constant depends on the number of rows or on the data");
+    refuse(where, "a constant depends on the number of rows, the length or the data");
   }
 
   const TracedGraph& a_;

@@ -80,6 +80,11 @@ TEST_CASE("a module in training mode is refused by what to do, not by what fails
   Estimator estimator(always_training_fn, quiet(dir.file("model")));
   estimator.train(
       tensor_input_fn({{"x", torch::randn({8, 3})}}, torch::randn({8, 3}), {.batch_size = 4, .shuffle = false}));
+  {
+    const CapturedLog log;
+    estimator.predict({{"x", torch::randn({8, 3})}});
+    CHECK(log.count(LogLevel::kWarning, "module 'norm' is in training mode") == 1);
+  }
   const auto wide = build_raw_serving_input_receiver_fn({{"x", {.shape = {-1, 3}}}});
   const Failure refused = failure([&] { estimator.export_saved_model(dir.file("exports"), wide); });
   CHECK(refused.kind == ErrorKind::kFailedPrecondition);

@@ -49,6 +49,19 @@ TEST_CASE("predictions come row by row, without labels, in the order of the inpu
   CHECK(i == 16);
 }
 
+TEST_CASE("what LibTorch refuses in a model_fn is an error that says what the model_fn was given", "[estimator][E11]") {
+  Trained trained;
+  const auto product = [](const Features& features, const Labels&, ModeKeys, ModelContext&) {
+    return EstimatorSpec::predict({{"y", features["x"].matmul(torch::ones({5}))}});
+  };
+  Estimator other(product, quiet(trained.dir.path()));
+  const Failure refused = failure([&] { other.predict({{"x", torch::ones({2, 3})}}); });
+  CHECK(refused.kind == ErrorKind::kInvalidArgument);
+  CHECK_THAT(refused.message, Contains("called for infer with features 'x' Float[2, 3]: LibTorch: size mismatch"));
+  CHECK_THAT(refused.message, !Contains("frame #"));
+  CHECK(trained.estimator->predict(line_features(2))["y"].numel() == 2);
+}
+
 TEST_CASE("the end of the input ends a prediction, and nothing else", "[estimator][E11][E38]") {
   Trained trained;
   const auto rows = [&](const InputFn& input_fn) {

@@ -133,6 +133,22 @@ def tower(x):
                               {.shape = {-1, 4, 6}}));
 }
 
+TEST_CASE("A decision by a feature's values is told of, even where all tries decide alike", "[export][trace]") {
+  const at::Tensor weight = at::ones({6});
+  const auto warnings = [&](const auto& function) {
+    return trace(request_of(function, {.shape = {-1, 4, 6}}, {{"weight", weight}})).warnings;
+  };
+  const auto by_item = [](const at::Tensor& x) { return x.max().item<double>() > -100 ? x * 2 : x; };
+  const auto by_bool = [](const at::Tensor& x) { return (x + 1).ge(-100).all().item<bool>() ? x * 2 : x; };
+  const auto by_weight = [&](const at::Tensor& x) { return (weight * 2).max().item<double>() > 1 ? x * 2 : x; };
+  REQUIRE(warnings(by_item).size() == 1);
+  CHECK_THAT(warnings(by_item)[0], Catch::Contains("aten::max") && Catch::Contains("decided for good"));
+  REQUIRE(warnings(by_bool).size() == 1);
+  CHECK_THAT(warnings(by_bool)[0], Catch::Contains("aten::all"));
+  CHECK(warnings(by_weight).empty());
+  CHECK(warnings([](const at::Tensor& x) { return x.softmax(2); }).empty());
+}
+
 TEST_CASE("Outputs without a batch are kept with a warning", "[export][trace]") {
   const auto function = [](const Features& features) -> TensorDict {
     const at::Tensor& x = features["x"];

@@ -56,6 +56,7 @@ void check_model(const GalleryModel& model) {
   TrainedModel trained = train_and_export(model, folder.path());
   check_formats(model, trained.exported);
   // The one that ONNX has no strings.
+  INFO(c10::Join("; ", trained.exported.warnings));
   CHECK(trained.exported.warnings.size() == (model.receiver().graph() ? 1 : 0));
   const Predictor predictor(trained.exported.path);
   for (const int64_t rows : {1, 2, 7, 33}) check_served(model, trained.estimator, predictor, rows);

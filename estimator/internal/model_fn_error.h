@@ -1,0 +1,17 @@
+// What LibTorch refuses inside of a model_fn, as an error of Belfry's.
+#pragma once
+
+#include <c10/util/Exception.h>
+
+#include <vector>
+
+#include "data/batch.h"
+#include "estimator/mode_keys.h"
+
+namespace belfry::internal {
+
+// Throws LibTorch's words with the mode and what the model_fn was given: kUnimplemented where LibTorch lacks the
+// operation, kInvalidArgument otherwise.
+[[noreturn]] void fail_in_model_fn(const c10::Error& error, ModeKeys mode, const std::vector<Batch>& batches);
+
+}  // namespace belfry::internal
