@@ -14,6 +14,11 @@ namespace {
 
 const at::Device kCpu(at::kCPU);
 
+// Of an all_reduce or all_gather, for messages; a lone tensor's structure is "*".
+std::string words_of(const std::string& structure) {
+  return structure == "*" ? "one tensor" : concat("the structure ", structure);
+}
+
 }  // namespace
 
 ReplicaContext::ReplicaContext(Strategy& strategy, int replica_id_in_sync_group, StepContext* step)
@@ -41,7 +46,7 @@ std::vector<at::Tensor> ReplicaContext::all_reduce_tensors(ReduceOp op, const st
                                                            const std::string& structure,
                                                            const CommunicationOptions& options) {
   check(options, "all_reduce");
-  const std::string what = concat("all_reduce ", to_string(op), " of ", structure);
+  const std::string what = concat("all_reduce ", to_string(op), " of ", words_of(structure));
   if (num_replicas_in_sync() > 1) {
     return internal::all_reduce(op, values, step(what), what, strategy_.options_of(options));
   }
@@ -57,7 +62,7 @@ std::vector<at::Tensor> ReplicaContext::all_gather_tensors(const std::vector<at:
                                                            const std::string& structure,
                                                            const CommunicationOptions& options) {
   check(options, "all_gather");
-  const std::string what = concat("all_gather along axis ", axis, " of ", structure);
+  const std::string what = concat("all_gather along axis ", axis, " of ", words_of(structure));
   if (num_replicas_in_sync() > 1) {
     return internal::all_gather(values, axis, step(what), what, strategy_.options_of(options));
   }

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "core/error.h"
 #include "data/internal/rows.h"
@@ -19,6 +20,12 @@ std::string given(const std::vector<Batch>& batches) {
 }
 
 }  // namespace
+
+// Only a GPU's allocator has a type of its own for it.
+bool is_out_of_memory(const c10::Error& error) {
+  return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         std::string_view(error.what_without_backtrace()).find("DefaultCPUAllocator") != std::string_view::npos;
+}
 
 void fail_in_model_fn(const c10::Error& error, ModeKeys mode, const std::vector<Batch>& batches) {
   const bool is_lacking = dynamic_cast<const c10::NotImplementedError*>(&error) != nullptr;

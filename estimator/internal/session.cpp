@@ -172,10 +172,9 @@ EstimatorSpec Session::call_checked(ModelContext& context, const std::vector<Bat
   EstimatorSpec spec;
   try {
     spec = call_model_fn(context, batches, mode);
-  } catch (const c10::OutOfMemoryError&) {
-    throw;  // callers look for it
   } catch (const c10::Error& error) {
     check_input();  // towers share the memory: what one wrote makes another's backward pass throw
+    if (is_out_of_memory(error)) throw;
     fail_in_model_fn(error, mode, batches);
   } catch (...) {
     check_input();
