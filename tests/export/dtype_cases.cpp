@@ -151,7 +151,8 @@ ExportCases cases_of(c10::ScalarType dtype) {
       computed_in(dtype, "scatter_add",
                   [](const Tensor& x) { return x.scatter_add(2, at::zeros_like(x, at::kLong), x).sum(1); }),
       computed_in(dtype, "product_of_matrices",
-                  [=](const Tensor& x) {
+                  [=](const Tensor& given) {
+                    const Tensor x = given.clamp_max(4);  // sums up to 256 are exact in bfloat16, in any order
                     return x.matmul(x.transpose(1, 2)).amax(2) + x.select(1, 0).mm(at::ones({6, 4}, dtype));
                   }),
   };
