@@ -259,6 +259,10 @@ TfTensor GraphDefBuilder::shape(const TfTensor& x) {
   return node("Shape").input(x).type("T", x.dtype).type("out_type", at::kLong).output(at::kLong);
 }
 
+TfTensor GraphDefBuilder::size(const TfTensor& x, int64_t axis) {
+  return squeeze(slice(shape(x), 1, 0, axis, axis + 1), {0});
+}
+
 TfTensor GraphDefBuilder::slice(const TfTensor& x, int64_t rank, int64_t axis, int64_t begin, int64_t end) {
   std::vector<int64_t> begins(rank, 0);
   std::vector<int64_t> ends(rank, 0);
@@ -293,7 +297,11 @@ TfTensor GraphDefBuilder::concatenate(const std::vector<TfTensor>& values, int64
 }
 
 std::vector<TfTensor> GraphDefBuilder::split(const TfTensor& x, int64_t parts, int64_t axis) {
-  const TfNode split = node("Split").input(int32(axis)).input(x).integer("num_split", parts).type("T", x.dtype);
+  return split(x, parts, int32(axis));
+}
+
+std::vector<TfTensor> GraphDefBuilder::split(const TfTensor& x, int64_t parts, const TfTensor& axis) {
+  const TfNode split = node("Split").input(axis).input(x).integer("num_split", parts).type("T", x.dtype);
   std::vector<TfTensor> result;
   for (int i = 0; i < parts; ++i) result.push_back(split.output(x.dtype, i));
   return result;

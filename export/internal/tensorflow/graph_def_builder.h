@@ -103,13 +103,15 @@ class GraphDefBuilder {
   TfTensor reshape(const TfTensor& x, const std::vector<int64_t>& shape);
   TfTensor expand_dims(const TfTensor& x, int64_t axis);
   TfTensor squeeze(const TfTensor& x, const std::vector<int64_t>& axes);
-  TfTensor shape(const TfTensor& x);  // int64 vector
+  TfTensor shape(const TfTensor& x);               // int64 vector
+  TfTensor size(const TfTensor& x, int64_t axis);  // int64 scalar
   // [begin, end) of one axis; `end` 0 for a negative begin is the end.
   TfTensor slice(const TfTensor& x, int64_t rank, int64_t axis, int64_t begin, int64_t end);
   TfTensor pad(const TfTensor& x, const std::vector<int64_t>& before, const std::vector<int64_t>& after,
                const TfTensor& value);
   TfTensor concatenate(const std::vector<TfTensor>& values, int64_t axis);
   std::vector<TfTensor> split(const TfTensor& x, int64_t parts, int64_t axis);
+  std::vector<TfTensor> split(const TfTensor& x, int64_t parts, const TfTensor& axis);
   TfTensor pack(const std::vector<TfTensor>& values, int64_t axis);
   TfTensor mean(const TfTensor& x, const std::vector<int64_t>& axes);  // axes are kept
   TfTensor bias_add(const TfTensor& x, const TfTensor& bias);

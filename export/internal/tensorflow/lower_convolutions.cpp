@@ -155,7 +155,7 @@ TfTensor result_shape(Lowering& lowering, const GraphNode& node, const TfTensor&
   if (std::find(spatial.begin(), spatial.end(), kFreeSize) != spatial.end()) {
     fail(ErrorKind::kUnimplemented, "the size of its image varies from request to request");
   }
-  const TfTensor batch = out.squeeze(out.slice(out.shape(x), 1, 0, 0, 1), {0});
+  const TfTensor batch = out.size(x, 0);
   std::vector<TfTensor> sizes{out.cast(batch, at::kInt)};
   for (const int64_t size : planar(spatial, 1)) sizes.push_back(out.int32(size));
   sizes.push_back(out.int32(channels));

@@ -87,7 +87,7 @@ void lower_lstm(Lowering& lowering, const GraphNode& node) {
   const bool reverse = node.attributes.flag("reverse");
   const int64_t size = type.shape.back();
   const TfTensor x = reversed(out, lowering.input(node, 0), reverse);
-  const TfTensor steps = out.squeeze(out.slice(out.shape(x), 1, 0, 0, 1), {0});
+  const TfTensor steps = out.size(x, 0);
   const TfTensor none = out.constant(at::zeros({size}, type.dtype));
   const TfNode lstm = out.node("BlockLSTMV2")
                           .inputs({steps, x, lowering.input(node, 2), lowering.input(node, 1),

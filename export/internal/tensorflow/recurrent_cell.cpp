@@ -3,18 +3,11 @@
 namespace belfry::internal {
 namespace {
 
-std::vector<TfTensor> split(GraphDefBuilder& out, const TfTensor& gates, const TfTensor& axis, int count) {
-  const TfNode node = out.node("Split").input(axis).input(gates).integer("num_split", count).type("T", gates.dtype);
-  std::vector<TfTensor> parts;
-  for (int i = 0; i < count; ++i) parts.push_back(node.output(gates.dtype, i));
-  return parts;
-}
-
 // r, z, n: n + z * (h - n) with n = tanh(input + r * state).
 TfTensor next_gru(GraphDefBuilder& out, const TfTensor& of_input, const TfTensor& of_state, const TfTensor& axis,
                   const TfTensor& hidden) {
-  const auto x = split(out, of_input, axis, 3);
-  const auto h = split(out, of_state, axis, 3);
+  const auto x = out.split(of_input, 3, axis);
+  const auto h = out.split(of_state, 3, axis);
   const TfTensor reset = out.unary("Sigmoid", out.binary("AddV2", x[0], h[0]));
   const TfTensor update = out.unary("Sigmoid", out.binary("AddV2", x[1], h[1]));
   const TfTensor fresh = out.unary("Tanh", out.binary("AddV2", x[2], out.binary("Mul", reset, h[2])));
@@ -23,7 +16,7 @@ TfTensor next_gru(GraphDefBuilder& out, const TfTensor& of_input, const TfTensor
 
 // i, f, g, o: c = f * c + i * g, h = o * tanh(c).
 RecurrentState next_lstm(GraphDefBuilder& out, const TfTensor& sum, const TfTensor& axis, const TfTensor& cell) {
-  const auto gates = split(out, sum, axis, 4);
+  const auto gates = out.split(sum, 4, axis);
   const TfTensor kept = out.binary("Mul", out.unary("Sigmoid", gates[1]), cell);
   const TfTensor added = out.binary("Mul", out.unary("Sigmoid", gates[0]), out.unary("Tanh", gates[2]));
   const TfTensor next = out.binary("AddV2", kept, added);

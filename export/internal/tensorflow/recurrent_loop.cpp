@@ -5,10 +5,6 @@
 namespace belfry::internal {
 namespace {
 
-TfTensor length(GraphDefBuilder& out, const TfTensor& x) {
-  return out.cast(out.squeeze(out.slice(out.shape(x), 1, 0, 0, 1), {0}), at::kInt);
-}
-
 // The hidden states of all steps, in an array that the loop fills.
 class Outputs {
  public:
@@ -61,7 +57,7 @@ TfTensor gather(GraphDefBuilder& out, const TfTensor& x, const TfTensor& index, 
 }  // namespace
 
 RecurrentOutputs loop_over_steps(GraphDefBuilder& out, const RecurrentLayer& layer, int64_t size) {
-  const TfTensor steps = length(out, layer.gates);
+  const TfTensor steps = out.cast(out.size(layer.gates, 0), at::kInt);
   const bool has_cell = !layer.first.cell.name.empty();
   const TfTensor last_step = layer.reverse ? out.binary("Sub", steps, 1) : steps;
   const TfTensor first_axis = out.int32(0);
